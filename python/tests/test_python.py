@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import BinaryIO
@@ -554,6 +554,20 @@ def test_runs_go_on_while_the_program_does_something_else(card: viaduct.Card):
     assert last.done() and last.result().nbytes == 100_000
 
 
+def test_an_exception_in_a_with_stops_what_was_begun(card: viaduct.Card):
+    begun: list[Future[viaduct.Report]] = []
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError), card.load("pass") as slot:
+            for _ in range(2):
+                begun.append(slot.transfer_async({"in": "file:/dev/zero"}, {"out": "file:/dev/null"}))
+            raise ZeroDivisionError
+        # The first one has begun, or not yet.
+        assert all(f.cancelled() or isinstance(f.exception(), viaduct.StoppedError) for f in begun)
+        assert begun[-1].cancelled()
+    with card.load("pass") as slot:
+        assert np.array_equal(slot.run(data(65)), data(65))
+
+
 def write_slowly(sink: BinaryIO | socket.socket, sent: bytes) -> None:
     with sink:
         for at in range(0, len(sent), 10_000):
@@ -780,6 +794,96 @@ def test_a_program_may_end_without_closing():
     env = os.environ | {"PYTHONPATH": str(ROOT / "python")}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=env, cwd=ROOT)
     assert (done.returncode, done.stdout, done.stderr) == (0, "b'abc'\n", "")
+
+
+STREAMS = "slot.transfer{}({{'in': 'file:/dev/zero'}}, {{'out': 'file:/dev/null'}})"
+MEMORY = "slot.start_and_wait{}(mapping)"
+ENDS: dict[str, list[str]] = {
+    "in a daemon thread": [f"threading.Thread(target=lambda: {STREAMS.format('')}, daemon=True).start()"],
+    "in several": [
+        f"threading.Thread(target=lambda: {STREAMS.format('')}, daemon=True).start()",
+        "def again():",
+        "    while True:",
+        "        try: other.run(bytes(5000))",
+        "        except Exception: pass",
+        "threading.Thread(target=again, daemon=True).start()",
+    ],
+    "begun": [STREAMS.format("_async"), STREAMS.format("_async")],
+    "begun on memory": [MEMORY.format("_async")],
+    "interrupted": [
+        f"begun = {STREAMS.format('_async')}",
+        "threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()",
+        "with contextlib.suppress(KeyboardInterrupt): begun.result()",
+    ],
+}
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_the_end_of_a_program_stops_runs(how: str, tmp_path: Path):
+    """Runs that would never end, at each moment of a call. What the program has mapped is written."""
+    path = tmp_path / "mapped"
+    path.write_bytes(bytes(65_536))
+    begin = [
+        "import atexit, contextlib, os, signal, sys, threading, time, viaduct",
+        "from pathlib import Path",
+        "card = viaduct.open()",
+        "slot, other = card.load(sys.argv[2]), card.load('pass')",
+        "if sys.argv[2] == 'rng':",
+        "    slot.set(size=64, count=10**9, seed=1, write=1)",
+        "    mapping = slot.map(Path(sys.argv[1]), write=True)",
+        *ENDS[how],
+        "time.sleep(float(sys.argv[3]))",
+        "print('end')",
+    ]
+    env = os.environ | {"PYTHONPATH": str(ROOT / "python")}
+    app = "rng" if "memory" in how else "pass"
+    for seconds in (0.02, 0.35):
+        command = [sys.executable, "-c", "\n".join(begin), str(path), app, str(seconds)]
+        done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=ROOT, timeout=60)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
+    assert app == "pass" or any(path.read_bytes())
+
+
+def test_the_end_of_a_program_waits_for_threads_and_for_mappings(tmp_path: Path):
+    """As Python does for threads that are not daemons."""
+    path = tmp_path / "mapped"
+    path.write_bytes(bytes(65_536))
+    program = """
+import sys, threading, time, viaduct
+from pathlib import Path
+card = viaduct.open()
+slot, other = card.load("rng"), card.load("pass")
+slot.set(size=64, count=1000, seed=1, write=1)
+mapping = slot.map(Path(sys.argv[1]), write=True)
+slot.start_and_wait(mapping)
+def work():
+    time.sleep(0.5)
+    print(other.run(bytes(100_000)).nbytes)
+threading.Thread(target=work).start()
+mapping.close_async()
+"""
+    env = os.environ | {"PYTHONPATH": str(ROOT / "python")}
+    command = [sys.executable, "-c", program, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=ROOT, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "100000\n", "")
+    assert any(path.read_bytes())
+
+
+def test_a_child_of_fork_ends_while_the_parent_is_in_a_run():
+    program = f"""
+import os, threading, time, viaduct
+card = viaduct.open()
+slot = card.load("pass")
+threading.Thread(target=lambda: {STREAMS.format("")}, daemon=True).start()
+time.sleep(0.2)
+child = os.fork()
+if child != 0:
+    print(os.waitpid(child, 0)[1])
+"""
+    env = os.environ | {"PYTHONPATH": str(ROOT / "python")}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=ROOT, timeout=40)
+    assert (done.returncode, done.stdout) == (0, "0\n")
 
 
 def address_space() -> int:

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cards, slots and mappings as objects."""
 
+import atexit
 import contextlib
 import ctypes as c
 import errno
 import fcntl
+import functools
 import io
 import itertools
 import math
@@ -13,12 +15,14 @@ import operator
 import os
 import re
 import stat
+import threading
 import time
 import warnings
 import weakref
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from collections.abc import Mapping as MappingOf
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from types import GeneratorType, TracebackType
 from typing import Any, Protocol, Self, TypeGuard, TypeVar, cast
@@ -326,7 +330,11 @@ class Slot(_Handle):
     def __init__(self, handle: c.c_void_p, card: Card) -> None:
         super().__init__(lambda: library.call("unload", handle), card)
         self._handle = handle
-        self._workers: dict[str, ThreadPoolExecutor] = {}
+        self._begun = {
+            "streams": _Begun("viaduct-streams", stops=True),
+            "memory": _Begun("viaduct-memory", stops=True),
+            "mappings": _Begun("viaduct-mappings", stops=False),
+        }
         self._mapped: weakref.WeakSet[_Parts] = weakref.WeakSet()
         index = c.c_uint32()
         library.call("slot_index", handle, index)
@@ -446,8 +454,9 @@ class Slot(_Handle):
         chunk: int = 0,
     ) -> "Future[Array]":
         """Begins `run`, whose data must stay as it is meanwhile; one run begins when the one before has ended. `progress` is
-        called on its thread."""
-        return self._later("streams", lambda: self.run(data, progress=progress, chunk=chunk))
+        called on its thread. A run is stopped by an exception in `progress`, by an exception that leaves the `with` of the slot, and at the end of the
+        program."""
+        return self._begun["streams"].begin(lambda: self.run(data, progress=progress, chunk=chunk))
 
     def transfer_async(
         self,
@@ -459,9 +468,8 @@ class Slot(_Handle):
         durable: bool = False,
     ) -> "Future[Report]":
         """Begins `transfer`, as `run_async` begins `run`."""
-        return self._later(
-            "streams",
-            lambda: self.transfer(inputs, outputs, progress=progress, chunk=chunk, durable=durable),
+        return self._begun["streams"].begin(
+            lambda: self.transfer(inputs, outputs, progress=progress, chunk=chunk, durable=durable)
         )
 
     def _names(self, direction: str) -> list[str]:
@@ -591,18 +599,24 @@ class Slot(_Handle):
         library.call("get_irqs", self._handle, irqs)
         return irqs.value
 
-    def _later(self, kind: str, work: Callable[[], T]) -> "Future[T]":
-        """Work that goes on in a thread. That of one kind is done in order."""
-        if kind not in self._workers:
-            self._workers[kind] = ThreadPoolExecutor(1, thread_name_prefix=f"viaduct-{kind}")
-        return self._workers[kind].submit(work)
-
     def close(self) -> None:
         """As `_Handle.close`, when what was begun has ended."""
         if self._native.is_ours():
-            while self._workers:
-                self._workers.popitem()[1].shutdown()
+            for begun in self._begun.values():
+                begun.wait()
         super().close()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Closes it. If an exception leaves the `with`, runs that go on are stopped: nobody waits for them."""
+        if kind is not None and self._native.is_ours():
+            for begun in self._begun.values():
+                begun.stop()
+        self.close()
 
     def start_and_wait(self, mapping: "Mapping | None" = None, *, limit: float | None = None) -> Report:
         """Runs an app that works through its memory port, on a mapping, until it is done.
@@ -624,8 +638,8 @@ class Slot(_Handle):
     def start_and_wait_async(
         self, mapping: "Mapping | None" = None, *, limit: float | None = None
     ) -> "Future[Report]":
-        """Begins `start_and_wait`; one run begins when the one before has ended."""
-        return self._later("memory", lambda: self.start_and_wait(mapping, limit=limit))
+        """Begins `start_and_wait`; one run begins when the one before has ended. It is stopped as `run_async` says."""
+        return self._begun["memory"].begin(lambda: self.start_and_wait(mapping, limit=limit))
 
 
 def wait_for_one(slots: MappingOf[Slot, int], timeout: float = math.inf) -> Slot:
@@ -746,21 +760,21 @@ class Mapping(_Handle):
         self, start: int = 0, length: int | None = None, *, durable: bool = False, invalidate: bool = False
     ) -> "Future[None]":
         """Begins `sync`."""
-        return self.slot._later(
-            "mappings", lambda: self.sync(start, length, durable=durable, invalidate=invalidate)
+        return self.slot._begun["mappings"].begin(
+            lambda: self.sync(start, length, durable=durable, invalidate=invalidate)
         )
 
     def madvise_async(self, advice: str, start: int = 0, length: int | None = None) -> "Future[None]":
         """Begins `madvise`."""
-        return self.slot._later("mappings", lambda: self.madvise(advice, start, length))
+        return self.slot._begun["mappings"].begin(lambda: self.madvise(advice, start, length))
 
     def unmap_async(self, start: int, length: int) -> "Future[None]":
         """Begins `unmap`."""
-        return self.slot._later("mappings", lambda: self.unmap(start, length))
+        return self.slot._begun["mappings"].begin(lambda: self.unmap(start, length))
 
     def close_async(self) -> "Future[None]":
         """Begins `close`."""
-        return self.slot._later("mappings", self.close)
+        return self.slot._begun["mappings"].begin(self.close)
 
     def _check(self) -> None:
         if not self._native.open:
@@ -957,6 +971,127 @@ def _view(fd: int, offset: int, length: int) -> mmap.mmap | None:
     return mmap.mmap(fd, there, flags=mmap.MAP_SHARED, prot=prot, offset=offset)
 
 
+class _Begun:
+    """Work of one kind that was begun, done in order on a thread that exists only while there is any."""
+
+    def __init__(self, name: str, *, stops: bool) -> None:
+        self._name = name
+        self._stops = stops
+        self._lock = threading.Lock()
+        self._left: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
+        self._thread: threading.Thread | None = None
+
+    def begin(self, work: Callable[[], T]) -> "Future[T]":
+        """Does `work` after all that was begun before."""
+        future: Future[T] = Future()
+        with self._lock:
+            if self._thread is None:
+                # The program's end waits for what ends by itself; a run is stopped then.
+                thread = threading.Thread(target=self._do, name=self._name, daemon=self._stops)
+                thread.start()
+                self._thread = thread
+            self._left.append((future, work))
+        return future
+
+    def _do(self) -> None:
+        while True:
+            with self._lock:
+                if not self._left:
+                    self._thread = None
+                    return
+                future, work = self._left[0]
+            tell = _outcome(future, work) if future.set_running_or_notify_cancel() else None
+            # Who is told finds the slot free.
+            with self._lock:
+                self._left.popleft()
+            if tell is not None:
+                tell()
+            del future, work, tell
+
+    def wait(self) -> None:
+        """Waits until all has ended."""
+        while (thread := self._thread) is not None:
+            thread.join()
+
+    def stop(self) -> None:
+        """Waits, and stops what can be stopped. What waits for its turn is not begun."""
+        if not self._stops:
+            return self.wait()
+        while (thread := self._thread) is not None:
+            for future, _ in self._left.copy():
+                future.cancel()
+            # Again and again: it may be about to begin.
+            _runs.stop_in(thread)
+            thread.join(0.1)
+
+
+def _outcome(future: "Future[T]", work: Callable[[], T]) -> Callable[[], None]:
+    """Does `work`; returns what tells its result."""
+    try:
+        result = work()
+    except BaseException as error:
+        return functools.partial(future.set_exception, error)
+    return functools.partial(future.set_result, result)
+
+
+class _Runs:
+    """The runs that go on in this process, by the thread that is in the call.
+
+    During such a call the library calls Python ten times a second. The interpreter ends a thread that comes back to it once it is
+    being finalised, which must not happen below a call of the library. So all runs are stopped before, and none begins then.
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """In a child of fork() there are no other threads."""
+        self._watches: dict[_Watch, threading.Thread] = {}
+        self._last: threading.Thread | None = None  # the thread that ends the program
+
+    def begin(self, watch: "_Watch") -> None:
+        """A run is about to begin in this thread."""
+        # In this order: either it is stopped, or it does not begin.
+        self._watches[watch] = threading.current_thread()
+        if self.is_ending():
+            self.end(watch)
+            raise SystemExit
+
+    def end(self, watch: "_Watch") -> None:
+        """It has ended."""
+        self._watches.pop(watch, None)
+
+    def is_ending(self) -> bool:
+        """Whether the program ends, and not in this thread. A thread that is told so ends silently, by SystemExit."""
+        return self._last is not None and self._last is not threading.current_thread()
+
+    def stop_in(self, thread: threading.Thread) -> None:
+        """Stops the run of a thread, if there is one."""
+        for watch, where in self._watches.copy().items():
+            if where is thread:
+                watch.stop()
+
+    def stop_all(self) -> None:
+        """Stops all runs in other threads, and waits until the threads are back in Python. It does not wait for ever for a
+        `progress` that does not return."""
+        self._last = threading.current_thread()
+        limit = time.monotonic() + 60
+        while time.monotonic() < limit:
+            others = {thread for thread in self._watches.copy().values() if thread is not self._last}
+            if not others:
+                return
+            for thread in others:
+                self.stop_in(thread)
+            time.sleep(0.01)
+
+
+_runs = _Runs()
+# Functions are called in reverse order: runs are stopped before objects are closed, which finalizers do.
+weakref.finalize(_runs, lambda: None)
+atexit.register(_runs.stop_all)
+os.register_at_fork(after_in_child=_runs.reset)
+
+
 class _Watch:
     """Reports a run's progress and stops the run at an exception: one of `progress`, or KeyboardInterrupt.
 
@@ -968,6 +1103,7 @@ class _Watch:
     def __init__(self, progress: Callable[[Progress], None] | None) -> None:
         self._progress = progress
         self._raised: BaseException | None = None
+        self._stopped = False
         self._told = self._tell()
         next(self._told)
         self._function = lib.ProgressFn(GeneratorType.send)
@@ -976,15 +1112,22 @@ class _Watch:
         """Options of the run; valid while this object exists."""
         return lib.RunOptions(progress=self._function, user=id(self._told), **fields)
 
+    def stop(self) -> None:
+        """Stops the run within a tenth of a second; the call raises StoppedError."""
+        self._stopped = True
+
+    def _ends(self) -> bool:
+        return self._stopped or self._raised is not None
+
     def _tell(self) -> Generator[int, Any, None]:
         last = (0, 0, 0, 0)
         while True:
             told = False  # `progress` is being called
             try:
                 while True:
-                    p = (yield int(self._raised is not None)).contents
+                    p = (yield int(self._ends())).contents
                     now = (p.bytes_in, p.total_in, p.bytes_out, p.cycles)
-                    if self._progress is not None and self._raised is None and now != last:
+                    if self._progress is not None and not self._ends() and now != last:
                         last = now
                         told = True
                         self._progress(Progress(*now))
@@ -996,7 +1139,7 @@ class _Watch:
                 self._raised = self._raised or error
 
     def __enter__(self) -> None:
-        pass
+        _runs.begin(self)
 
     def __exit__(
         self,
@@ -1004,9 +1147,12 @@ class _Watch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        _runs.end(self)
         self._told.close()
         if self._raised is not None:
             raise self._raised from None
+        if self._stopped and _runs.is_ending():
+            raise SystemExit from None
 
 
 class _Routes:
