@@ -454,7 +454,8 @@ class Slot(_Handle):
         chunk: int = 0,
     ) -> "Future[Array]":
         """Begins `run`, whose data must stay as it is meanwhile; one run begins when the one before has ended. `progress` is
-        called on its thread. A run is stopped by an exception in `progress`, by an exception that leaves the `with` of the slot, and at the end of the
+        called on its thread. Until all of them have ended the other methods that run the app raise BusyError. A run is
+        stopped by an exception in `progress`, by an exception that leaves the `with` of the slot, and at the end of the
         program."""
         return self._begun["streams"].begin(lambda: self.run(data, progress=progress, chunk=chunk))
 
@@ -478,6 +479,7 @@ class Slot(_Handle):
     def _run(
         self, routes: "_Routes", progress: Callable[[Progress], None] | None, chunk: int, durable: bool
     ) -> Report:
+        self._begun["streams"].check_turn()
         watch = _Watch(progress)
         options = watch.options(chunk_bytes=_in_range("chunk", chunk, 0, 2**64), durable=durable)
         array = (lib.Route * len(routes.routes))(*routes.routes)
@@ -628,6 +630,7 @@ class Slot(_Handle):
         if mapping is not None and mapping.slot is not self:
             raise ArgumentError(-1, "this mapping belongs to another slot")
         va, length = (mapping.va, len(mapping)) if mapping is not None else (0, 0)
+        self._begun["memory"].check_turn()
         watch = _Watch(None)
         with watch:
             limit_ms = _milliseconds("limit", limit)
@@ -1007,6 +1010,11 @@ class _Begun:
             if tell is not None:
                 tell()
             del future, work, tell
+
+    def check_turn(self) -> None:
+        """Raises BusyError if something was begun and has not ended, unless it is that which asks."""
+        if self._left and self._thread is not threading.current_thread():
+            raise BusyError(-4, "a run is running on this slot already; wait for its end")
 
     def wait(self) -> None:
         """Waits until all has ended."""
