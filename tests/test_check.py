@@ -25,7 +25,7 @@ import check  # noqa: E402
         ("host/viaduct/src/lib.rs", "tools/module_circles.py"),
         ("host/viaduct/Cargo.toml", "cargo clippy"),
         ("fuzz/Cargo.toml", "tools/fuzz.py --short"),
-        ("python/viaduct/_card.py", "pytest -q python"),
+        ("python/viaduct/_slots.py", "pytest -q python"),
         ("sim/link.cpp", "pytest -q sim"),
         ("sim/link.cpp", "clang-format"),
         ("formal/xbar_share.sv", "formal/run.py xbar_share"),

@@ -10,19 +10,7 @@ ResourceWarning. A child of `os.fork()` cannot use its parent's objects. The pac
 docs/host-api.md).
 """
 
-from ._card import (
-    Card,
-    CardInfo,
-    Mapping,
-    PagerStats,
-    PortInfo,
-    Progress,
-    RegisterInfo,
-    Report,
-    Slot,
-    open,
-    wait_for_one,
-)
+from ._cards import Card, open
 from ._library import (
     AppError,
     ArgumentError,
@@ -37,6 +25,8 @@ from ._library import (
     StoppedError,
     TooSmallError,
 )
+from ._slots import Mapping, Slot, wait_for_one
+from ._values import CardInfo, PagerStats, PortInfo, Progress, RegisterInfo, Report
 
 __all__ = [
     "AppError",
