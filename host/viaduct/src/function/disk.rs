@@ -21,6 +21,8 @@ pub const SECTOR: u64 = 512;
 const LOOK: Duration = Duration::from_millis(100);
 /// Pages that may be changed and are not in the file yet. When there are more, some are written, so that a flush has no more left to do.
 const UNWRITTEN: usize = 1024;
+/// How long a change stays on the card at most, apart from the time that writing takes, if the driver neither flushes nor resets the device.
+const AGE: Duration = Duration::from_secs(2);
 /// Time for faults between two steps of that.
 const STEP: Duration = Duration::from_millis(1);
 /// Longest wait of a flush; a driver's own time-out is longer.
@@ -38,8 +40,9 @@ pub enum Through {
 }
 
 /// A disk: a source mapped into a slot's address space, which the card's block device reads and writes. Pages are loaded
-/// at the first access and written back when they are evicted, when 4 MiB are changed, at [`Disk::sync`], at [`Disk::close`], and when
-/// the driver flushes: earlier writes are on the file's stable storage when the flush completes, or the flush fails.
+/// at the first access and written back when they are evicted, when 4 MiB are changed, two seconds after a change, when the driver resets
+/// the device, at [`Disk::sync`], at [`Disk::close`], and when the driver flushes: earlier writes are on the file's stable storage when the
+/// flush completes, or the flush fails. The others bring them into the file as `write` does, and not to stable storage.
 ///
 /// Requests of the driver wait for page faults, and flushes for the file: a thread of this value serves both.
 pub struct Disk {
@@ -160,22 +163,18 @@ impl Server {
 
 /// Serves page faults and flushes until told to stop.
 fn serve(slot: &Slot, function: &Function, range: &Range<u64>, stop: &AtomicBool) -> Result<()> {
-    let (mut seen, mut hand, mut stuck) = (0, range.start, false);
+    let (mut seen, mut pass) = (0, Pass::default());
     while !stop.load(Ordering::Acquire) {
         // A thread that waits on a slot serves its faults.
-        let unwritten = slot.unwritten(range);
-        let behind = unwritten > UNWRITTEN && !stuck;
-        let end = Some(Instant::now() + if behind { STEP } else { LOOK });
+        let step = pass.is_due(slot, function, range)?;
+        let end = Some(Instant::now() + if step { STEP } else { LOOK });
         let told = slot.wait_while_serving("waiting for the disk's driver", end, |st| match st.isolated {
             Some(cause) => Some(Err(Error::Isolated { slot: slot.index(), cause })),
             None => (st.flushes > seen).then_some(Ok(st.flushes)),
         })?;
-        stuck = false;
         let Some(told) = told.transpose()? else {
-            if behind {
-                hand = slot.write_some(&(hand..range.end))?.unwrap_or(range.start);
-                // What cannot be written is tried again later; the next flush tells of it.
-                stuck = hand == range.start && slot.unwritten(range) >= unwritten;
+            if step {
+                pass.step(slot, range)?;
             }
             continue;
         };
@@ -188,4 +187,52 @@ fn serve(slot: &Slot, function: &Function, range: &Range<u64>, stop: &AtomicBool
         function.flushed(number, synced.is_ok())?;
     }
     Ok(())
+}
+
+/// Writes changes to the file while no flush asks for that, in passes over the disk, a few pages at a time.
+#[derive(Default)]
+struct Pass {
+    /// Where the present pass goes on; `None` between two.
+    at: Option<u64>,
+    /// Since when there are changes, as far as is known.
+    since: Option<Instant>,
+    /// The driver has reset the device, and a pass has begun for that.
+    reset: bool,
+    /// Changes before this pass, and whether the last one has left as many: the file cannot be written now. The next flush tells of it.
+    before: usize,
+    stuck: bool,
+}
+
+impl Pass {
+    /// Whether some pages are to be written now.
+    fn is_due(&mut self, slot: &Slot, function: &Function, range: &Range<u64>) -> Result<bool> {
+        let unwritten = slot.unwritten(range);
+        if unwritten == 0 {
+            *self = Self::default();
+            return Ok(false);
+        }
+        if self.at.is_some() {
+            return Ok(true);
+        }
+        let old = self.since.get_or_insert_with(Instant::now).elapsed() >= AGE;
+        // What cannot be written is tried again later.
+        let many = unwritten > UNWRITTEN && !std::mem::take(&mut self.stuck);
+        let reset = !function.has_driver()?;
+        let just_reset = !std::mem::replace(&mut self.reset, reset) && reset;
+        let due = old || many || just_reset;
+        if due {
+            (self.at, self.before) = (Some(range.start), unwritten);
+        }
+        Ok(due)
+    }
+
+    fn step(&mut self, slot: &Slot, range: &Range<u64>) -> Result<()> {
+        let from = self.at.unwrap_or(range.start);
+        self.at = slot.write_some(&(from..range.end))?;
+        if self.at.is_none() {
+            self.since = Some(Instant::now());
+            self.stuck = slot.unwritten(range) >= self.before;
+        }
+        Ok(())
+    }
 }

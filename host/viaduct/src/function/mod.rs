@@ -192,6 +192,11 @@ impl Function {
         self.write(VIA_FN_FLUSH_DONE, number | if well { 0 } else { VIA_FN_FLUSH_DONE_FAILED_MASK })
     }
 
+    /// Whether a driver uses the device: it has not reset it, and nor has anybody else.
+    pub(crate) fn has_driver(&self) -> Result<bool> {
+        Ok(self.read(VIA_FN_STATUS)? & VIA_FN_STATUS_DEVICE_MASK != 0)
+    }
+
     /// State of the function.
     pub fn status(&self) -> Result<FunctionStatus> {
         let status = self.read(VIA_FN_STATUS)?;
