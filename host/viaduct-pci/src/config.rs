@@ -6,7 +6,7 @@ use crate::{PciError, Result};
 /// Bytes of configuration space, extended space included.
 pub const CONFIG_SIZE: usize = 4096;
 
-const COMMAND: usize = 0x04;
+pub(crate) const COMMAND: usize = 0x04;
 const STATUS: usize = 0x06;
 const BAR0: usize = 0x10;
 const CAP_POINTER: usize = 0x34;
@@ -15,7 +15,7 @@ const FIRST_CAP: usize = 0x40;
 const CAP_END: usize = 0x100;
 
 const COMMAND_MEMORY: u8 = 1 << 1;
-const COMMAND_MASTER: u8 = 1 << 2;
+pub(crate) const COMMAND_MASTER: u8 = 1 << 2;
 const COMMAND_MASK: u16 = 0x0546; // memory, bus master, parity, SERR#, INTx disable
 const STATUS_CAPS: u16 = 1 << 4;
 const STATUS_W1C: u16 = 0xf900;

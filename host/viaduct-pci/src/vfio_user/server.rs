@@ -11,6 +11,7 @@ use super::wire::{
     REGIONS, command, flag,
 };
 use crate::budget::{Budget, Resource, Share};
+use crate::config::{COMMAND, COMMAND_MASTER};
 use crate::eventfds::{eventfd, timeout_until};
 use crate::peer::Peer;
 use crate::{CONFIG_SIZE, DmaAccess, PciError, PciFunction, Result, SocketFile};
@@ -310,6 +311,8 @@ struct Connection<'a> {
     error_text: bool,
     maps: BTreeMap<u64, Mapping>,
     files: Files,
+    /// The client was told that the function has no access to its memory.
+    warned: bool,
 }
 
 struct Mapping {
@@ -323,7 +326,7 @@ type Reply = std::result::Result<Vec<u8>, Refusal>;
 impl<'a> Connection<'a> {
     fn new(shared: &'a Shared, peer: Peer) -> Self {
         let files = Files::new(Arc::clone(&shared.share));
-        Self { shared, peer, greeted: false, error_text: false, maps: BTreeMap::new(), files }
+        Self { shared, peer, greeted: false, error_text: false, maps: BTreeMap::new(), files, warned: false }
     }
 
     /// Serves requests, of which the first is here, until the connection ends or fails.
@@ -616,13 +619,32 @@ impl<'a> Connection<'a> {
         function.read(region as u8, offset, data)
     }
 
-    fn write(&self, region: u32, offset: u64, data: &[u8]) -> Result<()> {
+    fn write(&mut self, region: u32, offset: u64, data: &[u8]) -> Result<()> {
         let function = &self.shared.function;
-        if region == REGION_CONFIG {
-            return pieces(offset, data.len())
-                .try_for_each(|(at, range)| function.config_write(at as u16, &data[range]));
+        if region != REGION_CONFIG {
+            return function.write(region as u8, offset, data);
         }
-        function.write(region as u8, offset, data)
+        pieces(offset, data.len())
+            .try_for_each(|(at, range)| function.config_write(at as u16, &data[range]))?;
+        let command = (COMMAND as u64).checked_sub(offset).and_then(|at| data.get(at as usize));
+        if command.is_some_and(|command| command & COMMAND_MASTER != 0) {
+            self.look_for_memory();
+        }
+        Ok(())
+    }
+
+    /// The function is to access memory now. If none of the client's is shared, it can access nothing, and a driver would wait for it without
+    /// any message: an emulated device has access to memory that is not shared.
+    fn look_for_memory(&mut self) {
+        let nothing = !self.maps.is_empty() && self.maps.values().all(|map| !map.reachable);
+        if nothing && !std::mem::replace(&mut self.warned, true) {
+            let client = &self.peer;
+            tracing::warn!(
+                %client,
+                "the memory of this client is not shared, so the function cannot access it and its driver will wait in vain; start QEMU with \
+                 -object memory-backend-memfd,id=m,size=SIZE,share=on -machine memory-backend=m"
+            );
+        }
     }
 
     fn region_size(&self, region: u32) -> u64 {
