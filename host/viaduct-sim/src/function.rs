@@ -11,11 +11,17 @@ use viaduct_pci::{
 
 use crate::card::{STORE_CYCLES, SimCard, State, gone};
 use crate::ffi::Space;
+use crate::kinds::function_name;
 
 /// The card's description of the function: offset in configuration space, a BAR as read after a write of all ones, and
 /// MSI-X as three words from the table's size on.
 const BARS: u32 = 0x10;
 const MSIX: u32 = 0x7c;
+/// The interrupt of a virtio function that tells of a stopped queue, unless its driver has chosen another one.
+const CONFIG_VECTOR: u64 = 1 << 0;
+const VIRTIO: u16 = 0x1af4;
+/// Word of a virtio function's counters with its last error (`rtl/vq/README.md`).
+const LAST_ERROR: u32 = 0x4004;
 /// Configuration space that the card implements: virtio capabilities.
 const LIVE: Range<usize> = 0x90..0x100;
 
@@ -53,6 +59,8 @@ pub(crate) struct SimFunction {
     /// BAR with MSI-X table and pending bits, and the offset from which it belongs to the PCIe core.
     msix_at: (u8, u64),
     msix_table: Mutex<Vec<u32>>,
+    /// The word of the last error that was logged, since the last reset.
+    logged_error: Mutex<u32>,
 }
 
 impl SimFunction {
@@ -109,6 +117,7 @@ impl SimFunction {
             config: Mutex::new(config),
             msix_at: (table.0, table.1.into()),
             msix_table: Mutex::new(vec![0; 4 * usize::from(vectors)]),
+            logged_error: Mutex::new(0),
         }))
     }
 
@@ -152,8 +161,26 @@ impl SimFunction {
         written.map_err(gone)
     }
 
+    /// Logs that a queue was stopped, which otherwise only its driver would know, if that looks at all.
+    fn look_for_error(&self, before_reset: bool) {
+        let mut word = [0; 4];
+        if self.info.vendor != VIRTIO || self.live_read(Space::Bar(0), LAST_ERROR, &mut word).is_err() {
+            return;
+        }
+        let error = u32::from_le_bytes(word);
+        let mut logged = self.logged_error.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = std::mem::replace(&mut *logged, if before_reset { 0 } else { error });
+        // The count of errors; a driver that resets the device sets it to 0.
+        if error >> 16 != 0 && !(before_reset && error == known) {
+            let name = function_name(self.number as usize).unwrap_or_default();
+            tracing::warn!("{name}: queue {} stopped: {}", error >> 8 & 0xf, why_stopped(error & 0xf));
+        }
+    }
+
     /// The function as after power-up, with `config` as its configuration space.
     fn reset_with(&self, config: &mut ConfigSpace) -> Result<()> {
+        // Drivers of boot loaders have no interrupts.
+        self.look_for_error(true);
         let mut state = self.card.enter();
         let done = state.card.fn_reset(self.number);
         state.pending[self.number as usize] = 0;
@@ -162,6 +189,24 @@ impl SimFunction {
         config.reset();
         self.msix_table().fill(0);
         done.map_err(gone)
+    }
+}
+
+/// Why the engine has stopped a queue: `vq_err_e` of `via_virtio_pkg`.
+fn why_stopped(cause: u32) -> &'static str {
+    match cause {
+        1 => "its available index is ahead by more than its size, or does not fit the notification",
+        2 => "a descriptor outside the table",
+        3 => "a chain longer than the queue",
+        4 => "an indirect table that is nested, empty, too long, misaligned or was not negotiated",
+        5 => "a readable descriptor after a writable one",
+        6 => "a buffer of no bytes or around the end of addresses, or more than 4 GiB in a chain",
+        7 => "its ring or descriptors could not be read from the client's memory",
+        8 => "the client's memory could not be written",
+        9 => "data could not be read from the client's memory",
+        10 => "a request without the parts that its device needs",
+        11 => "a misaligned ring",
+        _ => "an error of the driver",
     }
 }
 
@@ -273,7 +318,11 @@ impl PciFunction for SimFunction {
     }
 
     fn wait_irq(&self, mask: u64, timeout: Duration) -> Result<u64> {
-        self.card.wait_irq_of(self.number, mask, timeout)
+        let fired = self.card.wait_irq_of(self.number, mask, timeout)?;
+        if fired & CONFIG_VECTOR != 0 {
+            self.look_for_error(false);
+        }
+        Ok(fired)
     }
 
     fn reset(&self) -> Result<()> {

@@ -5,7 +5,7 @@ mod common;
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixDatagram, UnixStream};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use common::{LONG, connect, function, open};
 use viaduct_pci::PciFunction;
@@ -95,6 +95,51 @@ fn a_driver_that_puts_buffers_back_without_a_notification_hears_every_frame() {
         assert_eq!(net.rx.kicks(), kicks, "the device was not notified");
         assert_eq!(card.function_counters(NET).unwrap().rx_drops, 0);
         pci.reset().unwrap();
+    }
+}
+
+/// What the card's functions have logged.
+static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+struct Log;
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        LOG.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_queue_that_was_stopped_is_logged() {
+    let Some(card) = open() else { return };
+    let Some(pci) = function(&card, NET) else { return };
+    let log = tracing_subscriber::fmt().with_writer(|| Log).with_max_level(tracing::Level::WARN);
+    log.with_ansi(false).init();
+    let logged = || {
+        let log = String::from_utf8_lossy(&LOG.lock().unwrap()).into_owned();
+        log.matches("net: queue 1 stopped: data could not be read from the client's memory").count()
+    };
+    connect(&card, NET);
+    // With an interrupt, and without one as drivers of boot loaders are.
+    for (interrupt, before_reset, after_reset) in [(true, 1, 1), (true, 2, 2), (false, 2, 3)] {
+        let mut net = Net::open(pci.clone(), 0, 16, IOVA, 0).unwrap();
+        if interrupt {
+            net.device.config_vector(0).unwrap();
+        }
+        net.tx.add(&[Buffer { addr: 0x7_0000_0000, len: 100, writable: false }], 0).unwrap();
+        net.tx.kick().unwrap();
+        if interrupt {
+            pci.wait_irq(1, LONG).unwrap();
+        } else {
+            card.run(100_000);
+        }
+        assert_eq!(logged(), before_reset);
+        pci.reset().unwrap();
+        assert_eq!(logged(), after_reset);
     }
 }
 
