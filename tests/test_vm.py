@@ -57,6 +57,12 @@ def test_the_clock_is_right():
     assert before - 2 <= seconds <= time.time() + 2
 
 
+def test_folders_are_as_programs_expect_them():
+    """DPDK refuses a runtime folder that everybody may write to; counters of `kernel/xdma` are in debugfs."""
+    done = vm("--", "sh", "-c", "stat -c %a /run; test -d /sys/kernel/debug/block && echo debugfs")
+    assert done.stdout.split() == ["755", "debugfs"], done.stderr
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [
