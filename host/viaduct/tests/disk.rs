@@ -377,6 +377,33 @@ fn much_that_is_written_is_in_the_file_before_a_flush() {
 }
 
 #[test]
+fn writes_in_order_over_what_was_flushed_take_few_faults() {
+    let (Some(folder), Some((card, sim, _))) = (folder(), built::card("pass")) else { return };
+    let slot = Arc::new(card.any_slot().unwrap());
+    let path = folder.path().join("disk");
+    let function = card.function(FunctionKind::Blk).unwrap();
+    let source = Source::file_mut(&path).unwrap();
+    let disk = Disk::open(function, Arc::clone(&slot), source, false, Through::Nothing).unwrap();
+    let mut driver = Driver::new(&sim, 1 << 9);
+    driver.put(0, &pattern(MIB, 17));
+    assert_eq!(driver.request(WRITE, 0, MIB), 0);
+    assert_eq!(driver.request(FLUSH, 0, 0), 0);
+    let (before, data) = (slot.pager_stats(), pattern(MIB / 8, 19));
+    for at in (0..data.len()).step_by(16_384) {
+        driver.put(0, &data[at..][..16_384]);
+        assert_eq!(driver.request(WRITE, (at / 512) as u64, 16_384), 0);
+    }
+    assert_eq!(driver.request(FLUSH, 0, 0), 0);
+    let after = slot.pager_stats();
+    let faults = after.remapped - before.remapped;
+    assert!(faults <= 16, "{faults} faults for 32 pages");
+    assert_eq!(after.pages_out - before.pages_out, 32, "only what was written is written back");
+    let file = std::fs::read(&path).unwrap();
+    assert!(file[..data.len()] == data[..] && file[data.len()..MIB] == pattern(MIB, 17)[data.len()..]);
+    disk.close().unwrap();
+}
+
+#[test]
 fn what_is_never_flushed_is_in_the_file_soon() {
     let Some(folder) = folder() else { return };
     let mut served = Served::start(folder.path(), 1 << 9);

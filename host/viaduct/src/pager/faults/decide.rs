@@ -6,7 +6,7 @@ use crate::pager::state::advice::Locality;
 use crate::pager::state::ahead::MOST;
 use crate::pager::state::batch::{Group, Numbered};
 use crate::pager::state::load::{Load, Reads, piece};
-use crate::pager::state::region::{Kind, PageRef, Paged};
+use crate::pager::state::region::{Kind, PageRef, Paged, Region};
 use crate::pager::state::space::Space;
 use crate::pager::state::staging::STAGING;
 use crate::protocol::desc::{Event, Place};
@@ -106,10 +106,36 @@ impl Space {
         }
         self.departing.remove(&(start, number));
         plan.taken.insert((start, number));
-        let pages = vec![(number, place)];
         let write = fault.is_write;
+        let mut pages = vec![(number, place)];
+        if write {
+            pages.extend(self.also_written((start, number), plan));
+            plan.taken.extend(pages.iter().map(|&(n, _)| (start, n)));
+        }
         plan.maps.push(Group { start, pages, write, copies: Vec::new(), staged: Vec::new() });
         self.stats.remapped += 1;
+    }
+
+    /// Pages behind one that is written for the first time since it was written back: they get the right to be written with it, half as many as
+    /// such writes were in order. It costs a command each to take it back, and nothing is written to the file for it.
+    fn also_written(&mut self, (start, number): PageRef, plan: &Plan) -> Vec<(u64, Place)> {
+        let Some(paged) = self.regions.get(&start).and_then(Region::paged) else { return Vec::new() };
+        let Some(unclean) = &paged.unclean else { return Vec::new() };
+        let (next, so_far) = paged.rewritten;
+        let so_far = if number == next && paged.locality != Locality::Random { so_far } else { 0 };
+        let most = (so_far / 2).clamp(1, MOST);
+        let free = |n: u64| {
+            let at = (start, n);
+            let used = plan.taken.contains(&at) || self.is_held(&at) || self.departing.contains(&at);
+            let page = paged.pages.get(&n).filter(|page| !page.spoiled && !used && !unclean.contains(&n));
+            page.map(|page| (n, page.place))
+        };
+        let pages: Vec<_> = (number + 1..number + most).map_while(free).collect();
+        let count = 1 + pages.len() as u64;
+        if let Some(paged) = self.paged(start) {
+            paged.rewritten = (number + count, so_far + count);
+        }
+        pages
     }
 
     /// Loads a page, and following ones too, if the app accesses the region in order.

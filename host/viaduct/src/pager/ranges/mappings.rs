@@ -137,6 +137,7 @@ impl Space {
             ahead: Ahead::new(),
             waits: false,
             unclean: noted.then(BTreeSet::new),
+            rewritten: (0, 0),
             failures: Vec::new(),
         };
         let table = table && self.fits_table(va, bytes);

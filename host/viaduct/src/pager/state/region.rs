@@ -61,6 +61,8 @@ pub(in crate::pager) struct Paged {
     /// If the card may write only pages that a write has asked for: the numbers of those that may have been changed since they were last
     /// written back. Others were certainly not.
     pub(in crate::pager) unclean: Option<BTreeSet<u64>>,
+    /// In such a mapping: the page after those that got the right to be written last, and how many did in order.
+    pub(in crate::pager) rewritten: (u64, u64),
     pub(in crate::pager) failures: Vec<Failure>,
 }
 
@@ -276,6 +278,7 @@ impl Region {
             ahead: Ahead::new(),
             waits: paged.waits,
             unclean: unclean.map(|unclean| unclean.into_iter().map(|n| n - number).collect()),
+            rewritten: (0, 0),
             failures,
         };
         self.len = cut;
