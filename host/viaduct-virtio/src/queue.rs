@@ -50,6 +50,15 @@ impl Queue {
         }
     }
 
+    /// From now on takes the descriptor returned first, instead of the one returned last as Linux does. Only split rings
+    /// without IN_ORDER leave the choice.
+    pub fn take_oldest(&mut self) {
+        match &mut self.ring {
+            Ring::Split(r) => r.take_oldest(),
+            Ring::Packed(_) => {}
+        }
+    }
+
     /// Offers a chain: readable buffers first, then writable ones. [`Queue::kick`] notifies the device, which may find the
     /// chain before. Returns whether there was space; `token` is returned with the used chain.
     pub fn add(&mut self, chain: &[Buffer], token: u64) -> Result<bool> {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Split rings (VIRTIO 1.3, 2.7).
 
+use std::collections::VecDeque;
 use std::sync::atomic::{Ordering, fence};
 
 use crate::ring::{Buffer, Place, QueueOptions, Used, passed};
@@ -14,14 +15,16 @@ const NO_NOTIFY: u32 = 1;
 pub(crate) struct Split {
     pub place: Place,
     options: QueueOptions,
-    /// Free descriptors; with IN_ORDER they are taken in table order instead, from `next`.
-    free: Vec<u16>,
+    /// Free descriptors, those returned last at the end; with IN_ORDER they are taken in table order instead, from `next`.
+    free: VecDeque<u16>,
+    /// The one returned first is taken first, instead of the one returned last.
+    oldest_first: bool,
     next: u16,
     room: u16,
     /// By head: the chain's token and descriptors, while the device owns it.
     chains: Vec<Option<(u64, Vec<u16>)>>,
     /// With IN_ORDER: heads in the order they were made available.
-    order: std::collections::VecDeque<u16>,
+    order: VecDeque<u16>,
     /// A batch of used chains in progress, which ends with this head and length.
     batch: Option<(u16, u32)>,
     available: u16,
@@ -35,10 +38,11 @@ impl Split {
         let size = place.size;
         Self {
             free: (0..size).rev().collect(),
+            oldest_first: false,
             next: 0,
             room: size,
             chains: (0..size).map(|_| None).collect(),
-            order: std::collections::VecDeque::new(),
+            order: VecDeque::new(),
             batch: None,
             available: 0,
             published: 0,
@@ -56,6 +60,13 @@ impl Split {
     /// The available index as visible to the device, in the format of notifications.
     pub fn position(&self) -> u16 {
         self.published
+    }
+
+    /// From now on takes the descriptor returned first.
+    pub fn take_oldest(&mut self) {
+        self.oldest_first = true;
+        // So far they are in the opposite order.
+        self.free.make_contiguous().reverse();
     }
 
     /// Adds a chain; returns whether there was space.
@@ -100,7 +111,8 @@ impl Split {
             return index;
         }
         // It has at least `room` entries.
-        self.free.pop().unwrap_or_default()
+        let taken = if self.oldest_first { self.free.pop_front() } else { self.free.pop_back() };
+        taken.unwrap_or_default()
     }
 
     fn put(&self, at: usize, buffer: Buffer, next: Option<u16>) {
@@ -207,5 +219,65 @@ impl Split {
     fn flags(&self, flags: u32) {
         let word = flags | u32::from(self.published) << 16;
         self.place.memory.write_u32(self.place.driver, word, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::Arc;
+
+    use viaduct_pci::HostMemory;
+
+    use super::*;
+
+    const SIZE: u16 = 4;
+    const DRIVER: usize = 64;
+    const DEVICE: usize = 128;
+
+    fn ring() -> Split {
+        let memory = Arc::new(HostMemory::new(4096).unwrap());
+        let place = Place {
+            memory,
+            bus: 0,
+            desc: 0,
+            driver: DRIVER,
+            device: DEVICE,
+            tables: 256,
+            table: 1,
+            size: SIZE,
+        };
+        Split::new(place, QueueOptions::default())
+    }
+
+    /// Offers as many chains as there is room for; returns their heads in order.
+    fn offered(ring: &mut Split) -> Vec<u16> {
+        let begin = ring.available;
+        while ring.add(&[Buffer { addr: 0, len: 1, writable: false }], 0) {}
+        let entry = |i| ring.place.get16(DRIVER + 4 + 2 * usize::from(i % SIZE));
+        (begin..ring.available).map(entry).collect()
+    }
+
+    /// The device uses these chains.
+    fn used(ring: &mut Split, heads: &[u16]) {
+        for head in heads {
+            let at = DEVICE + 4 + 8 * usize::from(ring.seen % SIZE);
+            ring.place.memory.write(at, &u32::from(*head).to_le_bytes());
+            ring.place.put16(DEVICE + 2, ring.seen.wrapping_add(1));
+            assert!(ring.used().unwrap().is_some());
+        }
+    }
+
+    #[test]
+    fn the_descriptor_returned_last_is_taken_first_unless_the_oldest_is_wanted() {
+        for (oldest, wanted) in [(false, [2, 1, 0]), (true, [0, 1, 2])] {
+            let mut ring = ring();
+            if oldest {
+                ring.take_oldest();
+            }
+            assert_eq!(offered(&mut ring), [0, 1, 2, 3]);
+            used(&mut ring, &[0, 1, 2]);
+            assert_eq!(offered(&mut ring), wanted);
+        }
     }
 }
