@@ -41,10 +41,15 @@ const OFFSETS: [usize; 2] = [62, 200];
 /// Round trips per figure, without the first ones, which find cold rings.
 const ROUNDS: u32 = 32;
 const WARM: u32 = 8;
-/// Frames that are queued together; the figure is the difference. Few are enough to fill the link: with fewer, reads
-/// ahead of the first responses would not be counted.
-const FEW: usize = 128;
-const MANY: usize = 256;
+/// Frames under load that are received before the measurement begins, and in it: several times what the rings hold, which
+/// the driver keeps full.
+const BEFORE: u64 = 512;
+const MEASURED: u64 = 2048;
+/// Before the measurement of a driver that takes the descriptor returned last: later their order changes no more what a
+/// frame takes.
+const AGED: u64 = 32_768;
+/// Frames that the driver sends, and buffers that it offers again, with one notification.
+const BATCH: u32 = 32;
 /// Cycles between two polls of the ring by the host, and the limit.
 const LOOK: u64 = 8;
 const LONGEST: u64 = 1_000_000;
@@ -199,20 +204,16 @@ fn minimum(sim: &Simulated, packed: bool, reads: f64, bytes: usize) -> (f64, f64
     (reads * read + payload + written + late + read, interrupt)
 }
 
-/// With `all`, all cases of the documents; otherwise one of each type.
+/// With `all`, all cases of the documents; otherwise one size and one latency, with every ring.
 pub fn virtio(project: &Project, card: &CardArgs, all: bool, plots: &mut Vec<Plot>) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     let mut drawn = Drawn::new();
     let ends = [MODES[0], MODES[4]];
-    let (modes, latencies, sizes) = if all {
-        (&MODES[..], &LATENCIES[..], &SIZES[..])
-    } else {
-        (&ends[..], &LATENCIES[1..2], &SIZES[..1])
-    };
+    let (latencies, sizes) = if all { (&LATENCIES[..], &SIZES[..]) } else { (&LATENCIES[1..2], &SIZES[..1]) };
     let queued_sizes = if all { &QUEUED[..] } else { &QUEUED[..1] };
     for latency in latencies {
-        for (mode, features) in modes {
-            let mut bench = Bench::open(project, card, *features, Some(*latency))?;
+        for (mode, features) in MODES {
+            let mut bench = Bench::open(project, card, features, Some(*latency))?;
             let r = echo(&mut bench, &format!("read latency {latency} ns, {mode}"), 64, &mut figures)?;
             drawn.latency(mode, *latency, &r);
             if !all {
@@ -230,15 +231,37 @@ pub fn virtio(project: &Project, card: &CardArgs, all: bool, plots: &mut Vec<Plo
         }
     }
     figures.extend(super::xdma::xdma(project, card, sizes, &mut drawn.sizes)?);
-    for (mode, features) in modes {
-        let mut bench = Bench::open(project, card, *features, None)?;
+    for (mode, features) in MODES {
+        let mut bench = Bench::open(project, card, features, None)?;
+        bench.net.tx.take_oldest();
         for size in queued_sizes {
-            queued(&mut bench, mode, *size, &mut figures, Some(&mut drawn.frames))?;
+            let r = queued(&mut bench, mode, *size, BEFORE, &mut figures)?;
+            drawn.frames(Kind::Ours, mode, *size, &r);
         }
         for offset in if all { &OFFSETS[..] } else { &[] } {
-            let mut bench = Bench::open_at(project, card, *features, None, *offset)?;
+            let mut bench = Bench::open_at(project, card, features, None, *offset)?;
+            bench.net.tx.take_oldest();
             let mode = format!("{mode}, {offset} bytes behind a multiple of 256");
-            queued(&mut bench, &mode, QUEUED[0], &mut figures, None)?;
+            queued(&mut bench, &mode, QUEUED[0], BEFORE, &mut figures)?;
+        }
+    }
+    if all {
+        let (mode, features) = MODES[0];
+        let mut bench = Bench::open(project, card, features, None)?;
+        let mode = format!("{mode}, last descriptor first");
+        let mut before = AGED;
+        for size in QUEUED {
+            let r = queued(&mut bench, &mode, size, before, &mut figures)?;
+            drawn.frames(Kind::Rival, &mode, size, &r);
+            before = BEFORE;
+        }
+        for latency in [LATENCIES[0], LATENCIES[2]] {
+            for (mode, features) in MODES {
+                let mut bench = Bench::open(project, card, features, Some(latency))?;
+                bench.net.tx.take_oldest();
+                let mode = format!("read latency {latency} ns, {mode}");
+                queued(&mut bench, &mode, QUEUED[0], BEFORE, &mut figures)?;
+            }
         }
     }
     plots.extend(drawn.plots());
@@ -277,7 +300,9 @@ impl Drawn {
                 "virtio-frames",
                 Form::Bars,
                 "Frames queued, each out and back",
-                format!("bytes of {} further frames behind {FEW} others, by the time they take", MANY - FEW),
+                format!(
+                    "mean of {MEASURED} frames and more after others, while the driver keeps rings of {ENTRIES} entries full"
+                ),
                 ["bytes of payload", "bytes per cycle each way"],
             ),
         }
@@ -294,6 +319,12 @@ impl Drawn {
         };
         add(Kind::Ours, &format!("virtio, {mode}"), r.whole);
         add(Kind::Limit, &format!("the link alone, {mode}"), r.ways);
+    }
+
+    fn frames(&mut self, kind: Kind, mode: &str, size: usize, r: &Queued) {
+        let mut add = |kind, name: &str, rate| self.frames.add(kind, name, &size.to_string(), 0.0, rate);
+        add(kind, mode, r.rate);
+        add(Kind::Limit, "the link, frames alone", r.most);
     }
 
     fn plots(self) -> [Plot; 3] {
@@ -363,31 +394,31 @@ fn echo(bench: &mut Bench, mode: &str, size: usize, figures: &mut Vec<Figure>) -
     Ok(Echo { hardware, least, whole: r.cycles, ways: least + interrupt + ways })
 }
 
-/// Many frames queued together and echoed: the time of each further one.
+/// Bytes per cycle each way: of queued frames, and at most.
+struct Queued {
+    rate: f64,
+    most: f64,
+}
+
+/// Frames echoed while the driver keeps the rings full, after the first `before`: the time of each.
 fn queued(
     bench: &mut Bench,
     mode: &str,
     size: usize,
+    before: u64,
     figures: &mut Vec<Figure>,
-    plot: Option<&mut Plot>,
-) -> Result {
+) -> Result<Queued> {
     let what = format!("virtio, frames of {size} bytes queued, {mode}");
-    let short = burst(bench, &what, size, FEW)?;
-    let long = burst(bench, &what, size, MANY)?;
-    let each = |of: fn(&Burst) -> f64| (of(&long) - of(&short)) / (MANY - FEW) as f64;
-    // A further frame cannot take less than the link needs for its bytes: if it seems so, the long run has only used the
-    // link better at its beginning and end than the short one.
-    let up = each(|b| b.up);
-    let cycles = each(|b| b.cycles).max(up);
+    let load = under_load(bench, &what, size, before)?;
+    // No frame takes less than the link needs for its bytes, in either direction: if it seems so, more frames were on
+    // their way at the beginning of the measurement than at its end.
+    let cycles = load.cycles.max(load.up).max(load.down);
     let bytes = (HEADER + HEADERS + size) as f64;
     let (payload_up, payload_down) = both_ways(&bench.sim, bytes);
     let limit = payload_up.max(payload_down);
-    if let Some(plot) = plot {
-        plot.add(Kind::Ours, mode, &size.to_string(), 0.0, bytes / cycles);
-        plot.add(Kind::Limit, "the link, frames alone", &size.to_string(), 0.0, bytes / limit);
-    }
-    // Of the rings, and of packets that are divided at a boundary.
-    let rest = (up - payload_up) * bench.sim.bytes_per_cycle();
+    // Of the rings, of beats that a frame fills in part, and of packets that are divided at a boundary.
+    let besides = |all: f64, payload: f64| (all - payload) * bench.sim.bytes_per_cycle();
+    let s = &load.statistics;
     figures.push(Figure {
         what,
         value: cycles,
@@ -395,72 +426,89 @@ fn queued(
         note: format!(
             "each, {:.1} bytes a cycle out and as many back: {:.2} of what the link carries of such frames alone; with \
              everything it carried, the way from the card was in use for {:.2} of the time, the way to it for \
-             {:.2}; {rest:.0} bytes a frame from the card are of rings and of packets divided at boundaries ({MANY} frames take \
-             {} cycles, {FEW} take {})",
+             {:.2}; besides the frame {:.0} bytes from the card and {:.0} to it; {:.1} chains made visible together ({} \
+             frames in {} cycles)",
             bytes / cycles,
             limit / cycles,
-            long.up_in_use,
-            long.down_in_use,
-            long.cycles,
-            short.cycles,
+            load.up / cycles,
+            load.down / cycles,
+            besides(load.up, payload_up),
+            besides(load.down, payload_down),
+            f64::from(s.used) / f64::from(s.index_writes.max(1)),
+            load.frames,
+            load.window,
         ),
     });
-    Ok(())
+    Ok(Queued { rate: bytes / cycles, most: bytes / limit })
 }
 
-/// From the doorbell to the last of several replies.
-struct Burst {
+/// A measurement under load, from one look of the host at the receive ring to a later one.
+struct Load {
+    frames: u64,
+    window: u64,
+    /// Cycles of each frame, and those of them in which each direction of the link was busy.
     cycles: f64,
-    /// Those in which the link from the card was busy.
     up: f64,
-    /// While the first two thirds of the replies arrived, and more were in flight: shares of the time in which each direction
-    /// was busy.
-    up_in_use: f64,
-    down_in_use: f64,
+    down: f64,
+    /// With what came before the measurement and after it.
+    statistics: Statistics,
 }
 
-fn burst(bench: &mut Bench, what: &str, size: usize, count: usize) -> Result<Burst> {
-    let mut random = Random(9);
-    let all: Vec<_> = (0..count).map(|_| frames(&random.bytes(size))).collect();
-    for (ask, _) in &all {
-        if !bench.net.queue(ask).map_err(failed)? {
-            return wrong(what);
-        }
-    }
-    bench.sim.function.run(100_000);
+/// The driver sends whenever there is room and offers receive buffers again as they are used, `BATCH` with one
+/// notification, until the measurement is over.
+fn under_load(bench: &mut Bench, what: &str, size: usize, before: u64) -> Result<Load> {
+    let (mut asked, mut answered) = (Random(9), Random(9));
+    let (mut sent, mut received, mut to_send, mut to_offer) = (0, 0, 0, 0);
+    let mut ask = frames(&asked.bytes(size)).0;
+    let (mut first, mut last) = (None, None);
+    bench.net.device.clear_statistics().map_err(failed)?;
     let begun = bench.sim.function.now();
-    let before = bench.sim.function.counters();
-    let mut marks = Vec::new();
-    bench.net.tx.kick().map_err(failed)?;
     // The host polls every few cycles, so that the time of an interrupt is not included.
     bench.net.rx.disarm();
-    let mut responses = all.iter().map(|(_, response)| response);
-    let mut next = responses.next();
-    while let Some(wanted) = next {
-        match bench.net.receive().map_err(failed)? {
-            Some(got) if got == *wanted => {
-                if responses.len() + 1 == count || responses.len() == count / 3 {
-                    marks.push(bench.sim.function.counters());
-                }
-                next = responses.next();
+    while last.is_none() || received < sent {
+        while last.is_none() && bench.net.queue(&ask).map_err(failed)? {
+            ask = frames(&asked.bytes(size)).0;
+            (sent, to_send) = (sent + 1, to_send + 1);
+            if to_send == BATCH {
+                bench.net.tx.kick().map_err(failed)?;
+                to_send = 0;
             }
-            Some(_) => return wrong(what),
-            None if bench.sim.function.now() - begun > LONGEST => return wrong(what),
-            None => drop(bench.sim.function.run(LOOK)),
         }
+        while let Some(got) = bench.net.receive().map_err(failed)? {
+            if got != frames(&answered.bytes(size)).1 {
+                return wrong(what);
+            }
+            (received, to_offer) = (received + 1, to_offer + 1);
+            if to_offer == BATCH {
+                bench.net.rx.kick().map_err(failed)?;
+                to_offer = 0;
+            }
+        }
+        if first.is_none() && received >= before {
+            first = Some((received, bench.sim.function.counters()));
+        } else if last.is_none() && received >= before + MEASURED {
+            last = Some((received, bench.sim.function.counters()));
+            // The rest of a batch.
+            bench.net.tx.kick().map_err(failed)?;
+        }
+        if bench.sim.function.now() - begun > LONGEST {
+            return wrong(what);
+        }
+        bench.sim.function.run(LOOK);
     }
-    let cycles = (bench.sim.function.now() - begun) as f64;
-    let after = bench.sim.function.counters();
     bench.net.rx.kick().map_err(failed)?;
     bench.sim.function.run(100_000);
-    let in_cycles = |ps: u64| ps as f64 * f64::from(bench.sim.profile.clk_khz) / 1e9;
-    let (first, most) = (marks[0], marks[marks.len() - 1]);
-    let window = (most.cycles - first.cycles) as f64;
-    Ok(Burst {
-        cycles,
-        up: in_cycles(after.link_up_ps - before.link_up_ps),
-        up_in_use: in_cycles(most.link_up_ps - first.link_up_ps) / window,
-        down_in_use: in_cycles(most.link_down_ps - first.link_down_ps) / window,
+    let statistics = bench.net.device.statistics().map_err(failed)?;
+    let (Some((earlier, first)), Some((later, last))) = (first, last) else { return wrong(what) };
+    let (frames, window) = (later - earlier, last.cycles - first.cycles);
+    let each = |ps: u64| ps as f64 * f64::from(bench.sim.profile.clk_khz) / 1e9 / frames as f64;
+    Ok(Load {
+        frames,
+        window,
+        cycles: window as f64 / frames as f64,
+        up: each(last.link_up_ps - first.link_up_ps),
+        down: each(last.link_down_ps - first.link_down_ps),
+        statistics,
     })
 }
 
