@@ -1077,6 +1077,31 @@ def test_the_memory_of_a_board_is_as_fast_as_the_board(busy_bench: tuple[subproc
     assert len(rows) == 5 and all(abs(difference) <= 5 for difference in differences), rows
 
 
+def test_a_virtio_device_is_as_fast_as_documented(busy_bench: tuple[subprocess.CompletedProcess, Path]):
+    """The card adds at most 10 % to the link's own time with every ring, and frames under load take no longer than in results.md."""
+    rows = {f["what"]: f for f in json.loads(busy_bench[0].stdout)}
+    cycles = {
+        "split": 5.1,
+        "+ event index": 5.0,
+        "+ notification data": 5.2,
+        "+ in-order": 3.8,
+        "packed": 3.4,
+    }
+    for ring, most in cycles.items():
+        echo = rows[f"virtio echo of 64 bytes, read latency 550 ns, {ring}: card"]["note"]
+        whole = re.search(
+            r"with the ways in front of the queue engine and behind it \d+ \(([\d.]+) %\)", echo
+        )
+        assert whole and 0 < float(whole[1]) <= 10, echo
+        queued = rows[f"virtio, frames of 64 bytes queued, {ring}"]
+        assert queued["value"] <= most, queued
+        # As many as in the measurement, and no way of the link more than full.
+        frames = re.search(
+            r"for ([\d.]+) of the time, the way to it for ([\d.]+);.* \((\d+) frames in", queued["note"]
+        )
+        assert frames and float(frames[1]) <= 1 and float(frames[2]) <= 1 and int(frames[3]) > 4 * 256, queued
+
+
 def test_plots_hold_the_figures_that_are_printed(busy_bench: tuple[subprocess.CompletedProcess, Path]):
     done, folder = busy_bench
     assert done.returncode == 0, done.stderr
