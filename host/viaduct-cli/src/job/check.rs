@@ -1,45 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Compares the results of a run with the golden model.
 
-use std::fs::Metadata;
-use std::path::PathBuf;
-use std::time::SystemTime;
-
 use viaduct_build::{Manifest, Project, Scratch};
 
+use super::input::Input;
 use super::routes::Lanes;
 use super::{Outcome, Routes, Values};
 use crate::fail::{Failure, Result, at};
 use crate::job::compare;
-
-/// The file of an input, as the run finds it.
-pub struct Input {
-    path: PathBuf,
-    /// Bytes, and the time of the last change.
-    state: (u64, SystemTime),
-}
-
-impl Input {
-    fn new(path: PathBuf) -> Result<Self> {
-        let state = state(&std::fs::metadata(&path).map_err(at(path.display()))?);
-        Ok(Self { path, state })
-    }
-
-    /// Fails if the file has changed: the golden model would get other bytes than the app.
-    fn check_unchanged(&self) -> Result {
-        match std::fs::metadata(&self.path) {
-            Ok(meta) if state(&meta) == self.state => Ok(()),
-            _ => Err(Failure::Run(format!(
-                "{} changed during the run, so that the golden model cannot tell what is right; keep it unchanged and run again",
-                self.path.display()
-            ))),
-        }
-    }
-}
-
-fn state(meta: &Metadata) -> (u64, SystemTime) {
-    (meta.len(), meta.modified().unwrap_or(SystemTime::UNIX_EPOCH))
-}
 
 impl Routes {
     /// The files that a checked run reads, before it begins.

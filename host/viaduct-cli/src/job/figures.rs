@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use viaduct::{CardInfo, SlotCounters};
 
-use super::check::Input;
+use super::input::Input;
 
 /// Results of a run.
 pub struct Outcome {

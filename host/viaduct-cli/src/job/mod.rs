@@ -4,6 +4,7 @@
 mod check;
 mod compare;
 mod figures;
+mod input;
 mod json;
 mod kept;
 mod memory;
