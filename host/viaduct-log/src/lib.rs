@@ -6,7 +6,10 @@
 //! app could cause any number of them.
 #![deny(missing_docs)]
 
+mod kept;
 mod throttle;
+
+pub use kept::{keep, kept};
 
 use std::fmt;
 use std::io::{IsTerminal, Write};

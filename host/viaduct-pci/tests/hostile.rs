@@ -12,8 +12,8 @@ use std::io::{IoSlice, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use viaduct_pci::vfio_user::{Client, Server, ServerOptions};
 use viaduct_pci::{Budget, DmaAccess, HostMemory, Limits, PciFunction};
@@ -322,27 +322,11 @@ fn hopeless_connections_are_dropped_at_once() {
     target.check();
 }
 
-/// What the server has logged.
-static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
-
-struct Log;
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        LOG.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 #[test]
 fn a_client_whose_memory_is_not_shared_is_told_of_once() {
     const REGION_CONFIG: u32 = 7;
-    let log = tracing_subscriber::fmt().with_writer(|| Log).with_max_level(tracing::Level::WARN);
-    let _ = log.try_init();
-    let told = || String::from_utf8_lossy(&LOG.lock().unwrap()).matches("share=on").count();
+    viaduct_log::keep();
+    let told = || viaduct_log::kept().matches("share=on").count();
     let target = Target::new();
     let bus_master = |stream: &mut UnixStream| {
         assert_eq!(errno(stream, 10, &access(4, REGION_CONFIG, 2, &[6, 0]), &[]), 0);

@@ -5,7 +5,7 @@ mod common;
 
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixDatagram, UnixStream};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use common::{LONG, connect, function, open};
 use viaduct_pci::PciFunction;
@@ -98,29 +98,13 @@ fn a_driver_that_puts_buffers_back_without_a_notification_hears_every_frame() {
     }
 }
 
-/// What the card's functions have logged.
-static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
-
-struct Log;
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        LOG.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 #[test]
 fn a_queue_that_was_stopped_is_logged() {
     let Some(card) = open() else { return };
     let Some(pci) = function(&card, NET) else { return };
-    let log = tracing_subscriber::fmt().with_writer(|| Log).with_max_level(tracing::Level::WARN);
-    log.with_ansi(false).init();
+    viaduct_log::keep();
     let logged = || {
-        let log = String::from_utf8_lossy(&LOG.lock().unwrap()).into_owned();
+        let log = viaduct_log::kept();
         log.matches("net: queue 1 stopped: data could not be read from the client's memory").count()
     };
     connect(&card, NET);
