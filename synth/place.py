@@ -29,7 +29,7 @@ DEVICE = "xc7a200tsbg484-2"
 PINS = {"clk": "R4", "d": "E22", "q": "T14"}
 TOP = "placed"
 # nextpnr has two placers: this one places the cells of a large block closer together.
-STATIC = {"via_xdma", "via_xbar", "via_mmu", "via_mover_in"}
+STATIC = {"via_xdma", "via_xbar", "via_mmu", "via_mover_in", "via_slot_port"}
 LIMIT = 3600  # seconds for one block
 
 
