@@ -16,13 +16,15 @@ use crate::fail::{Failure, Result, at, usage};
 
 const WIDTH: i32 = 860;
 const HEIGHT: i32 = 440;
+/// Space at the left for the vertical axis.
+const SCALE: i32 = 76;
 /// Margin at the left and right of text.
 const MARGIN: i32 = 20;
 /// Sizes of text; the library draws them a fifth smaller, in pixels.
 const TITLE: i32 = 21;
 const TEXT: i32 = 16;
 const SMALL: i32 = 15;
-/// Height of a row of the legend, and mean width of a character of `TEXT` in pixels.
+/// Height of a row of the legend or of a label, and mean width of a character of `TEXT` in pixels.
 const ROW: i32 = 20;
 const CHARACTER: f64 = 7.7;
 /// Share of its space that a group of bars takes.
@@ -215,9 +217,13 @@ impl Plot {
         let beside = if self.form == Form::Bars { 0.55 } else { 0.35 };
         let (first, last) = (at.clone().fold(f64::MAX, f64::min), at.fold(f64::MIN, f64::max));
         let area = root.margin(top + 4, 30, 8, MARGIN);
+        let room = f64::from(WIDTH - MARGIN - 8 - SCALE) / (last - first + 2.0 * beside);
+        let labels: Vec<_> =
+            self.places.iter().map(|p| lines(&p.label, (room / CHARACTER) as usize)).collect();
+        let rows = labels.iter().map(Vec::len).max().unwrap_or(1) as i32;
         let mut chart = ChartBuilder::on(&area)
-            .x_label_area_size(24)
-            .y_label_area_size(76)
+            .x_label_area_size(4 + ROW * rows)
+            .y_label_area_size(SCALE)
             .build_cartesian_2d(first - beside..last + beside, 0.0..most * 1.08)?;
         chart
             .configure_mesh()
@@ -235,9 +241,11 @@ impl Plot {
         // Positions in pixels of the whole drawing.
         let spot = |x: f64, y: f64| chart.backend_coord(&(x, y));
         let ground = spot(first, 0.0).1;
-        for place in &self.places {
+        for (place, label) in self.places.iter().zip(&labels) {
             let x = spot(place.at, 0.0).0;
-            write(&place.label, x, ground + 14, TEXT, INK.0, HPos::Center)?;
+            for (row, line) in (0..).zip(label) {
+                write(line, x, ground + 14 + ROW * row, TEXT, INK.0, HPos::Center)?;
+            }
         }
         let (left, right) = (spot(first - beside, 0.0).0, spot(last + beside, 0.0).0);
         root.draw(&PathElement::new(vec![(left, ground), (right, ground)], MUTED.0))?;
@@ -407,6 +415,21 @@ fn escaped(text: &str) -> String {
 /// A value in the form of the tables.
 pub fn rounded(value: f64) -> String {
     if value >= 1000.0 { format!("{value:.0}") } else { format!("{value:.2}") }
+}
+
+/// A label in lines of at most so many characters, unless a word has more.
+fn lines(label: &str, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in label.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= most => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// A value above a bar: three significant digits.
