@@ -24,11 +24,11 @@ pub fn share(
     let opened = card.open_with(project, Variant::Fast, |_| ())?;
     let image = image(project, &opened, &app)?;
     let beat = opened.card.info().data_bytes as f64;
-    let mut bench = Bench { project, card, scale, app, image, beat, figures: Vec::new() };
+    let mut bench = Bench { project, card, scale, app, image, beat, figures: Vec::new(), plot: plot() };
     bench.channel_each()?;
     let alone = bench.neighbours(&opened)?;
     bench.chosen(alone)?;
-    plots.push(plot(&bench.figures));
+    plots.push(bench.plot);
     Ok(bench.figures)
 }
 
@@ -41,6 +41,7 @@ struct Bench<'a> {
     /// Bytes of a beat.
     beat: f64,
     figures: Vec<Figure>,
+    plot: Plot,
 }
 
 impl Bench<'_> {
@@ -48,7 +49,9 @@ impl Bench<'_> {
         self.card.open_with(self.project, Variant::Fast, |_| ())
     }
 
-    fn add(&mut self, what: String, value: f64, note: String) {
+    /// `place` is the label in the plot, `verb` the series.
+    fn add(&mut self, what: String, place: &str, verb: &str, value: f64, note: String) {
+        self.plot.add(Kind::Ours, verb, place, 0.0, value);
         self.figures.push(Figure { what, value, unit: "B/cycle", note });
     }
 
@@ -71,7 +74,9 @@ impl Bench<'_> {
                     own.push(value);
                     format!("{:.2} of a beat a cycle and channel", value / self.beat / SLOTS as f64)
                 };
-                self.add(what, value, note);
+                let place =
+                    if spread { "4 slots, 4 KiB, all channels" } else { "4 slots, 4 KiB, own channels" };
+                self.add(what, place, verb, value, note);
             }
         }
         Ok(())
@@ -85,6 +90,10 @@ impl Bench<'_> {
             for count in [0, 1, SLOTS - 1] {
                 let what = match count {
                     0 => format!("one slot, {verb} in 64 bytes, alone on a channel"),
+                    n => format!("{verb} in 64 bytes, beside {n} with 4 KiB"),
+                };
+                let place = match count {
+                    0 => "1 slot, 64 bytes, 1 channel".to_owned(),
                     n => format!("beside {n} with 4 KiB"),
                 };
                 let value = self.beside(&mut all, &what, write, count)?;
@@ -99,11 +108,11 @@ impl Bench<'_> {
                         1.0 / (count + 1) as f64,
                     )
                 };
-                self.add(what, value, note);
+                self.add(what, &place, verb, value, note);
             }
-            let what = format!("beside a fill by DMA, {verb} in 64 bytes");
+            let what = format!("{verb} in 64 bytes, beside a fill by DMA");
             let value = self.beside_dma(opened, &mut all, &what, write)?;
-            self.add(what, value, format!("{:.2} of alone", value / *alone));
+            self.add(what, "beside a fill by DMA", verb, value, format!("{:.2} of alone", value / *alone));
         }
         Ok(alone)
     }
@@ -142,7 +151,17 @@ impl Bench<'_> {
                 };
                 let bytes = self.scale.calibrate_large / 16;
                 let value = self.everybody(&mut all, &what, write, 64, bytes)?;
-                self.add(what, value, format!("{:.2} of a channel each", value / alone / slots as f64));
+                let place = match slots {
+                    1 => "1 slot, 64 bytes, all channels".to_owned(),
+                    n => format!("{n} slots"),
+                };
+                self.add(
+                    what,
+                    &place,
+                    verb,
+                    value,
+                    format!("{:.2} of a channel each", value / alone / slots as f64),
+                );
             }
         }
         Ok(())
@@ -163,16 +182,12 @@ fn load(write: bool, size: u64, bytes: u64, seed: u64) -> Load {
     Load { write, size, count: bytes / size, seed }
 }
 
-fn plot(figures: &[Figure]) -> Plot {
-    let mut plot = Plot::new(
+fn plot() -> Plot {
+    Plot::new(
         "share",
         Form::Bars,
         "Slots that share card memory",
         "app rng on resident pages of 2 MiB, random accesses, a beat is 64 bytes",
         ["load", "bytes per cycle"],
-    );
-    for f in figures {
-        plot.add(Kind::Ours, "measured", &f.what, 0.0, f.value);
-    }
-    plot
+    )
 }
