@@ -10,7 +10,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
-from types import GeneratorType, TracebackType
+from types import GeneratorType
 from typing import Any, TypeVar
 
 from . import _library as lib
@@ -195,12 +195,7 @@ class Watch:
     def __enter__(self) -> None:
         _runs.begin(self)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         _runs.end(self)
         self._told.close()
         if self._raised is not None:

@@ -8,6 +8,15 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     near.filter(|(d, _)| *d <= most).map(|(_, c)| c)
 }
 
+/// What to say of a word that is none of the candidates: the one that was probably meant, else all of them.
+pub fn meant<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+    let candidates: Vec<&str> = candidates.into_iter().collect();
+    match nearest(word, candidates.iter().copied()) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("there are {}", candidates.join(", ")),
+    }
+}
+
 /// Number of insertions, deletions, replacements and swaps of neighbours between two words.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());

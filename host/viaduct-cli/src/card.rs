@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `--card`: selects and opens a card.
 
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use viaduct::{Card, Timeouts};
-use viaduct_build::{Project, Variant, nearest};
+use viaduct_build::{Project, Variant, meant};
 use viaduct_pci::{Location, PciError, PciFunction};
+pub use viaduct_sim::CardSpec;
 use viaduct_sim::{Profile, SimCard, SimConfig};
 
 use crate::fail::{Failure, Result, usage};
@@ -69,26 +69,6 @@ impl WaitArgs {
             PciError::Busy(_) => Failure::Run(format!("{error} for more than {} s", limit.as_secs())),
             _ => Failure::Run(error.to_string()),
         })
-    }
-}
-
-/// A card.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CardSpec {
-    /// Simulated in this process.
-    Sim,
-    /// In another process or in this machine.
-    At(Location),
-}
-
-impl FromStr for CardSpec {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        if text == "sim" {
-            return Ok(CardSpec::Sim);
-        }
-        text.parse().map(CardSpec::At).map_err(|why| format!("{why}, or sim"))
     }
 }
 
@@ -204,11 +184,8 @@ pub fn profile(name: Option<&str>) -> Result<Profile> {
 }
 
 fn named(name: &str) -> std::result::Result<Profile, String> {
-    Profile::by_name(name).ok_or_else(|| {
-        let known = format!("there are {}", Profile::names().collect::<Vec<_>>().join(", "));
-        let remedy = nearest(name, Profile::names()).map_or(known, |near| format!("did you mean {near}?"));
-        format!("no profile named {name:?}; {remedy}")
-    })
+    Profile::by_name(name)
+        .ok_or_else(|| format!("no profile named {name:?}; {}", meant(name, Profile::names())))
 }
 
 /// A simulated card in this process, as built.
@@ -226,19 +203,4 @@ fn power_up(project: &Project, profile: Profile, variant: Variant) -> Result<Sim
     };
     let sim = SimCard::open(config).map_err(|e| Failure::Run(e.to_string()))?;
     Ok(Simulated { function: Arc::new(sim), profile })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cards_are_named() {
-        assert_eq!("sim".parse(), Ok(CardSpec::Sim));
-        assert_eq!("unix:/a:b".parse(), Ok(CardSpec::At(Location::Unix("/a:b".into()))));
-        for bad in ["", "unix:", "pci", "sim:f1"] {
-            let error = bad.parse::<CardSpec>().unwrap_err();
-            assert_eq!(error, "write unix:PATH or vfio:ADDRESS, or sim");
-        }
-    }
 }

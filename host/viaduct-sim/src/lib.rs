@@ -20,6 +20,7 @@ mod function;
 mod kinds;
 mod port;
 mod profile;
+mod spec;
 
 pub use card::{SimCard, SimConfig};
 pub use entropy::Entropy;
@@ -30,3 +31,4 @@ pub use kinds::{
 };
 pub use port::{BoardPort, Packet};
 pub use profile::{Board, Dram, Link, Profile};
+pub use spec::CardSpec;

@@ -13,9 +13,9 @@ use clap_complete::Shell;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::signal::{SigSet, Signal};
 use viaduct::{Card, Timeouts};
-use viaduct_build::{Container, Project, Variant, nearest};
-use viaduct_pci::{Location, PciFunction};
-use viaduct_sim::{Profile, SimCard, SimConfig};
+use viaduct_build::{Container, Project, Variant, meant};
+use viaduct_pci::PciFunction;
+use viaduct_sim::{CardSpec, Profile, SimCard, SimConfig};
 use viaductd::wire::{Kind, Refusal};
 use viaductd::{Apps, Config, Daemon, Quotas};
 
@@ -35,7 +35,7 @@ struct Args {
     socket: Option<PathBuf>,
     /// The card: `sim`, simulated in this process; `unix:PATH`, served by `viaduct card`; `vfio:0000:01:00.0`, a PCI
     /// function bound to vfio-pci
-    #[arg(long, value_name = "CARD", default_value = "sim", value_parser = location)]
+    #[arg(long, value_name = "CARD", default_value = "sim")]
     card: CardSpec,
     /// Board and link to simulate; `viaduct info card` lists them
     #[arg(long, value_name = "NAME", value_parser = profile)]
@@ -87,28 +87,9 @@ struct Args {
     verbose: u8,
 }
 
-/// A card.
-#[derive(Clone)]
-enum CardSpec {
-    /// Simulated in this process.
-    Sim,
-    /// In another process or in this machine.
-    At(Location),
-}
-
-fn location(text: &str) -> std::result::Result<CardSpec, String> {
-    match text {
-        "sim" => Ok(CardSpec::Sim),
-        _ => text.parse().map(CardSpec::At).map_err(|why| format!("{why}, or sim")),
-    }
-}
-
 fn profile(name: &str) -> std::result::Result<Profile, String> {
-    Profile::by_name(name).ok_or_else(|| {
-        let known = format!("there are {}", Profile::names().collect::<Vec<_>>().join(", "));
-        let remedy = nearest(name, Profile::names()).map_or(known, |near| format!("did you mean {near}?"));
-        format!("no profile named {name:?}; {remedy}")
-    })
+    Profile::by_name(name)
+        .ok_or_else(|| format!("no profile named {name:?}; {}", meant(name, Profile::names())))
 }
 
 fn main() -> ExitCode {
