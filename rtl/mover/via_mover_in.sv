@@ -93,7 +93,7 @@ module via_mover_in
   localparam int unsigned PageBeatsLog2 = PageLog2 - BeatLog2;
   localparam int unsigned LeftW = 33 - BeatLog2;
 
-  logic busy_q, bad_q, bad, start, act_room, burst_room, ar_room, issue, end_cmd, fits;
+  logic busy_q, bad_q, bad, start, act_room, burst_room, ar_room, issue, end_cmd, cmd_end, fits;
   logic cut_q, ends, ends_q, quit, quit_q, take, take_room, x_valid, x_pop, x_quit;
   cut_t x;
   logic [AddrW-1:0] va_q;
@@ -118,7 +118,7 @@ module via_mover_in
   // A command that failed is not read any further: bursts already computed are dropped, and its last entry, which carries no burst, ends
   // it.
   logic [SeqW-1:0] cut_seq_q, issue_seq_q, out_seq_q;  // commands whose last burst was computed; was issued; commands ended
-  logic failed_q, lost_q;
+  logic failed_q, lost_q, issue_failed_q;
   assign quit = abort_i || bad_q || lost_q && cut_seq_q == issue_seq_q || failed_q && cut_seq_q == out_seq_q;
 
   always_ff @(posedge clk_i) begin
@@ -161,7 +161,7 @@ module via_mover_in
     .m_ready_i(x_pop)
   );
 
-  assign x_quit  = x.quit || abort_i || lost_q || failed_q && issue_seq_q == out_seq_q;
+  assign x_quit  = x.quit || abort_i || lost_q || issue_failed_q;
   assign fits    = CreditW'(x.beats) <= credit_q;
   assign issue   = x_valid && burst_room && ar_room && !x_quit && fits;
   assign end_cmd = x_valid && burst_room && x_quit && x.ends;
@@ -194,13 +194,16 @@ module via_mover_in
   assign credit = credit_q + CreditW'(popped_q);
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      issue_seq_q <= '0;
-      lost_q      <= 1'b0;
-      popped_q    <= 1'b0;
-      credit_q    <= CreditW'(Beats);
+      issue_seq_q    <= '0;
+      lost_q         <= 1'b0;
+      issue_failed_q <= 1'b0;
+      popped_q       <= 1'b0;
+      credit_q       <= CreditW'(Beats);
     end else begin
       if (x_pop && x.ends) issue_seq_q <= issue_seq_q + 1'b1;
       if (x_pop) lost_q <= x_quit && !x.ends;
+      // The command being issued has failed. True a cycle late, but never beyond its end.
+      issue_failed_q <= failed_q && issue_seq_q == out_seq_q && !(x_pop && x.ends) && !cmd_end;
       popped_q <= beat_pop;
       credit_q <= issue ? credit - CreditW'(x.beats) : credit;
     end
@@ -270,7 +273,7 @@ module via_mover_in
 
   logic [31:0] sent_q, remain_q;  // bytes of the command
   logic [BeatLog2-1:0] absent_q;  // bytes that its last beat lacks
-  logic ready, drop, final_q, cmd_end, out_room;
+  logic ready, drop, final_q, out_room;
   strm_t s;
   // A beat that was read with an error waits for its turn as a good one does; later beats of the command are dropped at once.
   assign drop = failed_q || abort_i || beat.err;
