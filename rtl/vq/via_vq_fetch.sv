@@ -7,7 +7,7 @@
 //
 // Each stage has many reads in flight and processes the responses in order. What was requested too early, or has no room, is dropped by
 // means of an epoch bit per queue and requested again, starting after the last chain in the store.
-// Throughput: a chain of one descriptor every 2 to 3 cycles whatever the latency; an indirect one of n descriptors every n + 1. Latency
+// Throughput: a chain of one descriptor per cycle, whatever the latency; an indirect one of n descriptors every n + 1. Latency
 // from a notification: reads of index, ring line, descriptor line (and table) one after the other, with two to three cycles between them.
 // Order: chains of one queue in ring order. A queue in error delivers no more chains until it is reset (`err_*` once); the others continue.
 // Reset of a queue: a chain stays at head_o until the queue is disabled; jobs are withdrawn a cycle later.
@@ -79,7 +79,7 @@ module via_vq_fetch
   localparam bit NumQOk = param_in("via_vq_fetch NumQ", NumQ, 1, QueuesMax);
 
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
-  localparam int unsigned Lines = 32;  // descriptor lines requested and not walked
+  localparam int unsigned Lines = 64;  // descriptor lines requested and not walked
 
   // ---------------------------------------------------------------- queues
   logic [NumQ-1:0] off, on, run, stopped_q, park, epoch_f, epoch_w, back, src_busy, piece_busy;

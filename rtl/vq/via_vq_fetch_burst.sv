@@ -4,7 +4,7 @@
 // a line share its read, and those in the line after or before it the burst, up to eight lines: a request costs the link as much as half a
 // line, and drivers take the descriptors that were returned last first, so that their heads ascend and descend.
 //
-// Throughput: one token a cycle, 32 lines in flight or held by the walker. Latency: one cycle to the address, and to the tag of a line;
+// Throughput: one token a cycle, `Lines` lines in flight or held by the walker. Latency: one cycle to the address, and to the tag of a line;
 // the address of a line whose token has `more` waits for the tokens that may share its burst, no more than four cycles for each.
 // Order: tokens, tags and lines leave in order. A token with `fresh` comes with a new line; one with `final` is the last part of its
 // original token. Misuse: tokens that share a line must be of one queue, and no more lines may be popped than were requested (asserted).
@@ -45,7 +45,7 @@ module via_vq_fetch_burst
   localparam bit LinesOk = param_in("via_vq_fetch_burst Lines", Lines, 8, 1024);
 
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
-  localparam int unsigned Tokens = 128;
+  localparam int unsigned Tokens = 256;
   localparam int unsigned Burst = 8;  // lines of a burst that tokens share
   localparam int unsigned Patience = 4;  // cycles without a token after which the burst goes
 

@@ -2,12 +2,12 @@
 //
 // Walks chains of descriptors through the lines requested by via_vq_fetch_burst, and passes their pieces on in order.
 //
-// Throughput: one descriptor a cycle, one cycle more for each token, two for one that is dropped; small split chains take 2 to 3 cycles. A
-// chain continues in its own line or in the next one that was read, if its contents were available by then; otherwise the walker reads the
-// line itself and everything waits for that.
+// Throughput: one descriptor a cycle, one cycle more for each token that does not share a line or burst with the one before it, or that
+// follows a chain that left its line. A chain continues in its own line or in the next one that was read, if its contents were available by
+// then; otherwise the walker reads the line itself and everything waits for that.
 // Latency: two cycles from a line to the piece: in one the descriptor is extracted, in the other checked; the source is notified a cycle
-// later.
-// Order: that of the tokens; the pieces of a chain are consecutive. What was used leaves (`tok_ready_o`, `line_pop_o`) a cycle later.
+// later. A token takes a cycle, which has passed long before its line arrives.
+// Order: that of the tokens; the pieces of a chain are consecutive. A line that was used leaves (`line_pop_o`) a cycle later.
 // Checks: next inside the table, length against the queue's size, form of a reference to an indirect table. A chain in error ends with a
 // piece that says so. Packed: a first descriptor that is not available yet stops the walk of its queue (`stop_*`).
 // A token of an old epoch is dropped; a chain that was begun is walked to its end. Outputs come from registers.
@@ -90,6 +90,15 @@ module via_vq_fetch_walk
     logic [DataW-1:0] data;
   } line_t;
 
+  /// Part of a token, within one line.
+  typedef struct packed {
+    logic       fresh;   // it comes with a new line
+    logic       final_;  // it is the last part of its token
+    logic [6:0] number;  // of its line
+    logic [1:0] low;     // descriptor within that line at which it begins
+    vq_token_t  tok;
+  } entry_t;
+
   typedef enum logic [1:0] {
     StTake,  // waits for a token, and its line
     StWalk,
@@ -125,7 +134,7 @@ module via_vq_fetch_walk
   logic [1:0] align_q;
   logic [QSizeLog2:0] size_q;
   logic [QSizeLog2-1:0] end_q;  // its last descriptor
-  logic took_q, pop_q;  // the current token, the current line is used up
+  logic pop_q;  // a line is used up
   // The descriptor at at_q.
   raw_t raw_q;
   logic raw_valid_q, raw_err_q;
@@ -221,49 +230,66 @@ module via_vq_fetch_walk
 `endif
 
   // ---------------------------------------------------------------- start of a token
+  entry_t entry;
+  vq_token_t tok;
+  logic tok_valid, go;
+  logic ends;  // the current descriptor is the last of its token
+
+  via_slice #(
+    .T(entry_t)
+  ) u_tok (
+    .clk_i,
+    .rst_ni,
+    .s_i      ('{fresh: tok_fresh_i, final_: tok_final_i, number: tok_line_i, low: tok_low_i, tok: tok_i}),
+    .s_valid_i(tok_valid_i),
+    .s_ready_o(tok_ready_o),
+    .m_o      (entry),
+    .m_valid_o(tok_valid),
+    .m_ready_i(go)
+  );
+  assign tok = entry.tok;
+
   // Per queue: an arriving token of it is of an old epoch, or none of its descriptors is left.
   logic [QW-1:0] tq;
   logic [NumQ-1:0] old, walked;
-  logic waits, takes, drops, go, t_last;
+  logic waits, ready, takes, drops, follows, t_last;
   logic [1:0] t_part;
   logic [QSizeLog2-1:0] t_index, t_up, t_skip;
   logic [QSizeLog2:0] t_size;
 
   for (genvar i = 0; i < NumQ; i++) begin : gen_token
-    assign old[i] = !on_i[i] || tok_i.epoch_f != epoch_f_i[i] || tok_i.epoch_w != epoch_w_q[i];
-    assign walked[i] = skip_q[i][SkipW-1:3] != '0 || skip_q[i][2:0] >= tok_i.count[2:0];
+    assign old[i] = !on_i[i] || tok.epoch_f != epoch_f_i[i] || tok.epoch_w != epoch_w_q[i];
+    assign walked[i] = skip_q[i][SkipW-1:3] != '0 || skip_q[i][2:0] >= tok.count[2:0];
   end
-  assign tq = QW'(tok_i.queue);
+  assign tq = QW'(tok.queue);
   // A stop that is being reported flips the epoch first.
-  assign waits = state_q == StTake && !stop_q && !took_q;
-  assign go = waits && tok_valid_i && (!tok_fresh_i || line_valid);
-  assign drops = go && (old[tq] || walked[tq] && tok_i.err == VqErrNone);
-  assign takes = go && !(old[tq] || walked[tq] && tok_i.err == VqErrNone);
-  assign line_pop = go && tok_fresh_i;
-  assign tok_ready_o = took_q;
+  assign waits = state_q == StTake && !stop_q;
+  assign ready = tok_valid && (!entry.fresh || line_valid);
+  assign drops = waits && ready && (old[tq] || walked[tq] && tok.err == VqErrNone);
+  // A token that shares is of the queue and the epochs of the one before it, and split: when that one ends in its own line this one follows
+  // without a cycle between them, and is dropped no more than a chain that was begun.
+  assign follows = ends && from_q == FromLine && tok.share && ready;
+  assign takes = waits && ready && !(old[tq] || walked[tq] && tok.err == VqErrNone) || follows;
+  assign go = waits && ready || follows;
+  assign line_pop = go && entry.fresh;
   assign t_skip = skip_q[tq][QSizeLog2-1:0];
-  assign t_index = tok_i.index + t_skip;
-  assign t_part = tok_low_i + t_skip[1:0];
+  assign t_index = tok.index + t_skip;
+  assign t_part = entry.low + t_skip[1:0];
   // Whether it is the table's last one, index + skip + 1 == size, without a carry chain: a sum is all ones if and only if exactly one of
   // the two bits is set in each position.
   assign t_size = cfg_i[tq].size[QSizeLog2:0];
   always_comb begin
     logic [QSizeLog2-1:0] sum, carry, less;
     less = ~t_size[QSizeLog2-1:0];
-    sum = tok_i.index ^ t_skip ^ less;
-    carry = tok_i.index & t_skip | tok_i.index & less | t_skip & less;
+    sum = tok.index ^ t_skip ^ less;
+    carry = tok.index & t_skip | tok.index & less | t_skip & less;
     t_last = (sum ^ {carry[QSizeLog2-2:0], 1'b1}) == '1;
-    t_up = t_last ? '0 : tok_i.index + t_skip + 1'b1;
+    t_up = t_last ? '0 : tok.index + t_skip + 1'b1;
   end
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      took_q <= 1'b0;
-      pop_q  <= 1'b0;
-    end else begin
-      took_q <= go;
-      pop_q  <= line_pop;
-    end
+    if (!rst_ni) pop_q <= 1'b0;
+    else pop_q <= line_pop;
   end
 
   // ---------------------------------------------------------------- evaluation of the current descriptor
@@ -306,6 +332,8 @@ module via_vq_fetch_walk
   assign last = !next || fails;
   // The token is used up by the last descriptor of a chain that reaches the end of the token, or by an error.
   assign done = stops || goes && (fails || !next && rest_q <= 3'd1);
+  // The same for a chain of a split queue that names no further descriptor, whether it is in error or not.
+  assign ends = has_desc && !feat_q.packed_ring && room && !next && rest_q <= 3'd1;
 
   // ---------------------------------------------------------------- the next descriptor
   logic [QSizeLog2-1:0] to, to_up;
@@ -333,7 +361,7 @@ module via_vq_fetch_walk
   // Extracted from both lines in parallel; the line is selected last.
   always_comb begin
     part = place_q[1:0];
-    if (state_q == StTake) part = t_part;
+    if (state_q == StTake || ends) part = t_part;
     else if (has_desc) part = to_place[1:0];
     line_a = line_q;
     err_a  = line_err_q;
@@ -345,7 +373,7 @@ module via_vq_fetch_walk
       err_a  = read_err_q;
     end
     pick_b = 1'b0;
-    if (state_q == StTake) pick_b = tok_fresh_i;
+    if (state_q == StTake || ends && from_q == FromLine) pick_b = entry.fresh;
     else if (state_q == StWalk) pick_b = from_q == FromNext || leaves && has_desc;
   end
   assign raw_a = line_a[128*part+:128];
@@ -362,7 +390,7 @@ module via_vq_fetch_walk
       StTake:  raw_valid_q <= 1'b1;
       StWalk: begin
         if (!raw_valid_q) raw_valid_q <= line_valid;
-        else if (goes) raw_valid_q <= !pick_b || line_valid;
+        else if (goes) raw_valid_q <= done || !pick_b || line_valid;
       end
       default: raw_valid_q <= 1'b1;
     endcase
@@ -379,7 +407,7 @@ module via_vq_fetch_walk
       unique case (state_q)
         StTake:  if (takes) state_q <= StWalk;
         StWalk: begin
-          if (done) state_q <= StTake;
+          if (done) state_q <= follows ? StWalk : StTake;
           else if (goes && leaves && !peeks) state_q <= StAsk;
         end
         StAsk:   state_q <= StRead;
@@ -390,15 +418,15 @@ module via_vq_fetch_walk
 
   // Not used in StTake, so they need not wait for the decision about the token.
   always_ff @(posedge clk_i) begin
-    if (state_q == StTake) begin
-      tok_q <= tok_i;
+    if (state_q == StTake || ends) begin
+      tok_q <= tok;
       for (int unsigned i = 0; i < NumQ; i++) mine_q[i] <= tq == QW'(i);
       at_q    <= t_index;
       up_q    <= t_up;
-      place_q <= {tok_line_i, t_part};
-      prev_q  <= tok_line_i - 7'd1;
-      rest_q  <= tok_i.count[2:0] - 3'(t_skip);
-      final_q <= tok_final_i;
+      place_q <= {entry.number, t_part};
+      prev_q  <= entry.number - 7'd1;
+      rest_q  <= tok.count[2:0] - 3'(t_skip);
+      final_q <= entry.final_;
       first_q <= 1'b1;
       n_q     <= '0;
       full_q  <= t_size[QSizeLog2:1] == '0;
@@ -420,7 +448,7 @@ module via_vq_fetch_walk
       if (!next) from_q <= FromLine;
       else if (!same_line) from_q <= peeks ? FromNext : FromRead;
     end
-    if (state_q == StTake && tok_fresh_i && go) begin
+    if (line_pop) begin
       line_q     <= line.data;
       line_err_q <= line.err;
     end
@@ -497,7 +525,7 @@ module via_vq_fetch_walk
       stop_q       <= 1'b0;
       piece_o      <= '0;
     end else begin
-      done_q       <= done && final_q || drops && tok_final_i;
+      done_q       <= done && final_q || drops && entry.final_;
       more_q       <= asks && (feat_q.in_order || feat_q.packed_ring);
       more_valid_q <= asks && feat_q.in_order && !feat_q.packed_ring;
       stop_q       <= stops && current;
@@ -505,7 +533,7 @@ module via_vq_fetch_walk
     end
   end
   always_ff @(posedge clk_i) begin
-    done_queue_q <= (state_q == StTake) ? tok_i.queue : tok_q.queue;
+    done_queue_q <= (state_q == StTake) ? tok.queue : tok_q.queue;
     said_queue_q <= tok_q.queue;
     said_mine_q  <= mine_q;
     said_wrap_q  <= tok_q.wrap;
@@ -529,7 +557,7 @@ module via_vq_fetch_walk
   assign beyond = more_q && beyond_q && (feat_q.packed_ring || !end_beyond_q || !more_direct_i);
   for (genvar i = 0; i < NumQ; i++) begin : gen_queue
     logic skipped;
-    assign skipped = go && !old[i] && tok_i.err == VqErrNone && tq == QW'(i);
+    assign skipped = go && !old[i] && tok.err == VqErrNone && tq == QW'(i);
 
     always_ff @(posedge clk_i) begin
       if (!rst_ni) epoch_w_q[i] <= 1'b0;
@@ -538,12 +566,12 @@ module via_vq_fetch_walk
     // Any restart resets the count of descriptors walked ahead.
     always_ff @(posedge clk_i) begin
       if (!rst_ni || !on_i[i] || stop_q && said_mine_q[i] || back_i[i]) skip_q[i] <= '0;
-      else if (skipped) skip_q[i] <= walked[i] ? skip_q[i] - SkipW'(tok_i.count[2:0]) : '0;
+      else if (skipped) skip_q[i] <= walked[i] ? skip_q[i] - SkipW'(tok.count[2:0]) : '0;
       else if (beyond && said_mine_q[i]) skip_q[i] <= skip_q[i] + 1'b1;
     end
   end
 
-  assign still_o = ~|{back_i, tag_valid_i, line_valid_i, go, took_q, done_q, more_q, stop_q, piece_o, has_desc && (stops || room),
+  assign still_o = ~|{back_i, tag_valid_i, line_valid_i, tok_valid_i && tok_ready_o, go, done_q, more_q, stop_q, piece_o, has_desc && (stops || room),
                       !raw_valid_q && line_valid && state_q == StWalk, state_q == StAsk, one_done_i, m_valid_o && m_ready_i, ask_valid_o && ask_ready_i};
 
 endmodule

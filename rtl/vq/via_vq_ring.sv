@@ -7,11 +7,12 @@
 // chain that is known to be available; the walker requests more where a chain is longer (`more_*`). Packed: tokens name descriptors of the
 // ring; with notification data exactly those that were announced, up to 16 a token, otherwise some lines ahead of the walker, which stops
 // at the first unavailable one.
+// While a split queue's tokens are used up its index is read again, so that a driver that goes on adding is not waited for.
 // avail_event (split, EVENT_IDX): written when everything known was requested; then the index is read again, so that no notification is
 // missed.
 // The state of each queue is in via_vq_ring_queue.
 //
-// Throughput: one token a cycle; in order and packed one every 3 cycles per queue. 8 ring reads in flight, of which up to 5 of one queue's
+// Throughput: one token a cycle; in order and packed one every 3 cycles per queue. 16 ring reads in flight, of which up to 5 of one queue's
 // index. Latency, for a queue with nothing else pending: from a notification to a token (in order, packed) one cycle, to the address of an
 // index or ring line two; from an index to a token two, to the address of a ring line three; from a ring line to its first token one.
 // Order: tokens of a queue in ring order.
@@ -81,7 +82,7 @@ module via_vq_ring
   localparam bit NumQOk = param_in("via_vq_ring NumQ", NumQ, 1, QueuesMax);
 
   localparam int unsigned QW = (NumQ > 1) ? $clog2(NumQ) : 1;
-  localparam int unsigned Window = 8;  // ring reads in flight
+  localparam int unsigned Window = 16;  // ring reads in flight
 
   typedef struct packed {
     logic [QW-1:0] queue;

@@ -101,8 +101,8 @@ module via_vq_ring_queue
   logic again_q;  // and a notification came meanwhile
   // Lines that may be read ahead. Never more than once around the ring: flags from two rounds ago look like those of the current round.
   logic [5:0] ahead_q;
-  logic [7:0] tokens_q;
-  logic [3:0] lines_q;  // reads of ring lines in flight
+  logic [8:0] tokens_q;
+  logic [4:0] lines_q;  // reads of ring lines in flight
   logic [2:0] looks_q;  // reads of the index in flight
   logic calm_q;  // everything known was requested, and the next position is known
   logic event_q;
@@ -200,7 +200,7 @@ module via_vq_ring_queue
   logic [15:0] left;
   logic [5:0] left_q;
   logic far_q;
-  logic any, moving, direct, quick, look, pends, ring_line, idx_go, idx_left, line_left, seq_left, event_left;
+  logic any, moving, direct, quick, look, recheck, pends, ring_line, idx_go, idx_left, line_left, seq_left, event_left;
   logic want_read_q, want_idx_q, want_seq_q, lone_q, rest_q, busy_q, want_event_q, more_ahead;
 
   function automatic logic [2:0] counted(input logic [2:0] more_than);
@@ -250,7 +250,7 @@ module via_vq_ring_queue
   // Everything is known except how far the driver has gone.
   assign quick = calm_q && !back_i && take;
 
-  assign more_ahead = tokens_q < 8'(ahead_q) && (tokens_q == '0 || tokens_q < 8'(size[QSizeLog2:2]));
+  assign more_ahead = tokens_q < 9'(ahead_q) && (tokens_q == '0 || tokens_q < 9'(size[QSizeLog2:2]));
   assign idx_left = run_i && !bad_q && (pend_q || pends) && looks_q < 3'd3;
   assign line_left = run_i && !bad_q && !seq && (any && !moving || quick);
   assign seq_left = run_i && !bad_q && seq && !moving && (exact ? any : go_q && more_ahead);
@@ -267,7 +267,7 @@ module via_vq_ring_queue
       want_event_q <= run_i && !bad_q && event_left && !heard_i;
       // What is requested now was counted as left to request, so these need not depend on the request.
       calm_q       <= run_i && !bad_q && !(any && told) && !moving && !heard_i && !look_i && (!seq || tokens_q == '0 && !probe_q && (told || !go_q));
-      lone_q <= tokens_q == 8'd1 && !any && !moving && !heard_i && !more_i || lone_q && direct && !back_i && !heard_i;
+      lone_q <= tokens_q == 9'd1 && !any && !moving && !heard_i && !more_i || lone_q && direct && !back_i && !heard_i;
       // Nothing of the queue is in flight, and nothing is to come.
       rest_q       <= run_i && !bad_q && tokens_q == '0 && looks_q == '0 && lines_q == '0 && !pend_q && !idx_went_q && !tok_went_q && !moving && !heard_i &&
                       ((!seq || exact) ? !any : !go_q && !probe_q);
@@ -318,7 +318,9 @@ module via_vq_ring_queue
 
   assign look = look_i && run_i && rest_q && !heard_i;
   assign direct = more_i && more_beyond_i && lone_q;
-  assign pends = !is_packed && (notified_i && !feat_i.notif_data || early_i || ev_done_i || look_i && run_i && rest_q);
+  // A driver that goes on adding is not waited for: its index is read again with every sixteenth token that is used up before the last.
+  assign recheck = tok_out_i && tokens_q[3:0] == '0;
+  assign pends = !is_packed && (recheck || notified_i && !feat_i.notif_data || early_i || ev_done_i || look_i && run_i && rest_q);
   // After the chain being committed.
   assign c_sum = 9'(cpos_q) + 9'(commit_slots_i);
   assign c_over = c_sum >= size;
@@ -362,7 +364,7 @@ module via_vq_ring_queue
       end
       pend_q <= pends || pend_q && !idx_go;
       if (idx_went_q != idx_done_i) looks_q <= idx_went_q ? looks_q + 3'd1 : looks_q - 3'd1;
-      if (line_went_q != line_came_q) lines_q <= line_went_q ? lines_q + 4'd1 : lines_q - 4'd1;
+      if (line_went_q != line_came_q) lines_q <= line_went_q ? lines_q + 5'd1 : lines_q - 5'd1;
       if (ev_go_i) event_q <= 1'b1;
       else if (ev_done_i) event_q <= 1'b0;
       if (ev_go_i) told_q <= known_q;
@@ -408,7 +410,7 @@ module via_vq_ring_queue
       idx_went_q  <= idx_go;
       tok_went_q  <= tok_in_i;
       line_came_q <= line_done_i;
-      if ((seq_went_q || tok_went_q) != tok_out_i) tokens_q <= tok_out_i ? tokens_q - 8'd1 : tokens_q + 8'd1;
+      if ((seq_went_q || tok_went_q) != tok_out_i) tokens_q <= tok_out_i ? tokens_q - 9'd1 : tokens_q + 9'd1;
     end
   end
 

@@ -31,7 +31,7 @@ module via_vq_used
   parameter int unsigned Depth      = 64,  // chains that wait, of even and of odd queues each
   parameter int unsigned Hold       = 20,  // cycles, see above
   parameter int unsigned Gap        = 12,  // cycles, see above
-  parameter int unsigned Most       = 96,  // cycles, see above
+  parameter int unsigned Most       = 64,  // cycles, see above
   parameter int unsigned Recent     = 32,  // cycles, see above
   parameter int unsigned BurstBytes = 256  // longest write; none crosses a multiple of it
 ) (
