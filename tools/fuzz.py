@@ -51,7 +51,9 @@ TARGETS = {
     "daemon": Target(512, 200_000),
     "image": Target(96, 500_000),
     "manifest": Target(2048, 20_000),
+    "qmp": Target(1024, 100_000),
     "vfio_user": Target(2048, 20_000),
+    "vfio_user_client": Target(1024, 100_000),
     "virtio": Target(1024, 20_000),
 }
 
@@ -100,7 +102,7 @@ def fuzz(program: Path, limit: str) -> str | None:
     result = "FAILED" if done.returncode else "passed"
     told = f"{int(runs[-1]):,} inputs" if runs else "ended early"
     reached = f", {int(edges[-1]):,} edges of code" if edges else ""
-    print(f"fuzz: {name:<10} {took:4.0f} s  {told}{reached}  {result}", flush=True)
+    print(f"fuzz: {name:<16} {took:4.0f} s  {told}{reached}  {result}", flush=True)
     return "\n".join(text.splitlines()[-LAST_LINES:]) if done.returncode else None
 
 

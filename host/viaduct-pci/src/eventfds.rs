@@ -25,7 +25,7 @@ impl EventFds {
 
     /// Vectors of `mask` that have fired, cleared.
     fn take(&self, mask: u64) -> u64 {
-        let fired = self.of(mask).filter(|(_, eventfd)| eventfd.read().is_ok());
+        let fired = self.of(mask).filter(|(_, eventfd)| drain(*eventfd));
         fired.fold(0, |fired, (vector, _)| fired | 1 << vector)
     }
 
@@ -81,6 +81,15 @@ pub(crate) fn eventfd() -> Result<EventFd> {
         .map_err(|e| PciError::Os { what: "creating an eventfd".into(), source: e.into() })
 }
 
+/// Clears an eventfd; whether it had been signalled. Never blocks, even if another process that has the descriptor has made
+/// reads of it block.
+pub(crate) fn drain(eventfd: impl AsFd) -> bool {
+    let mut count = [0u8; 8];
+    let chunk = libc::iovec { iov_base: count.as_mut_ptr().cast(), iov_len: count.len() };
+    // SAFETY: one buffer of the stated size that outlives the call. Offset -1 means a stream.
+    unsafe { libc::preadv2(eventfd.as_fd().as_raw_fd(), &chunk, 1, -1, libc::RWF_NOWAIT) == 8 }
+}
+
 /// Time to a deadline in the form `poll` expects, rounded up so that it does not wake early and spin.
 pub(crate) fn timeout_until(deadline: Option<Instant>) -> PollTimeout {
     let Some(deadline) = deadline else { return PollTimeout::NONE };
@@ -121,6 +130,25 @@ mod tests {
         let begun = Instant::now();
         assert!(waiter.wait(u64::MAX, Duration::from_millis(30)).is_err());
         assert!(begun.elapsed() >= Duration::from_millis(30));
+    }
+
+    /// The flag is that of the open file, which whoever has been given a descriptor shares.
+    #[test]
+    fn a_descriptor_that_another_process_made_blocking_does_not_block() {
+        let waiter = Waiter::new(2);
+        for eventfd in &waiter.0.0 {
+            let flags = nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::empty());
+            nix::fcntl::fcntl(eventfd.as_fd().as_raw_fd(), flags).unwrap();
+        }
+        let (done, wait) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            done.send(waiter.wait(0b11, NOW).is_err()).unwrap();
+            waiter.fire(1);
+            done.send(waiter.wait(0b11, NOW).unwrap() == Some(0b10)).unwrap();
+        });
+        for _ in 0..2 {
+            assert_eq!(wait.recv_timeout(Duration::from_secs(60)), Ok(true));
+        }
     }
 
     #[test]

@@ -60,8 +60,8 @@ fn a_killed_server_is_gone_for_every_caller() {
     Client::connect(&path).unwrap();
 }
 
-/// Replies to requests in the correct form, and corrupts some replies.
-fn babble(mut stream: UnixStream, mut random: impl FnMut(usize) -> usize) {
+/// Reads requests, and answers with what `answer` makes of the correct reply, until it returns `None`.
+fn serve(mut stream: UnixStream, mut answer: impl FnMut(u8, Vec<u8>) -> Option<Vec<u8>>) {
     let mut header = [0; 16];
     while stream.read_exact(&mut header).is_ok() {
         let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().unwrap());
@@ -85,7 +85,16 @@ fn babble(mut stream: UnixStream, mut random: impl FnMut(usize) -> usize) {
         };
         header[4..8].copy_from_slice(&(16 + response.len() as u32).to_le_bytes());
         header[8] = 1;
-        let mut bytes = [&header[..], &response].concat();
+        match answer(command, [&header[..], &response].concat()) {
+            Some(bytes) if stream.write_all(&bytes).is_ok() => {}
+            _ => return,
+        }
+    }
+}
+
+/// Corrupts some replies.
+fn babble(stream: UnixStream, mut random: impl FnMut(usize) -> usize) {
+    serve(stream, |_, mut bytes| {
         if random(4) == 0 {
             let at = random(bytes.len());
             match random(5) {
@@ -96,10 +105,32 @@ fn babble(mut stream: UnixStream, mut random: impl FnMut(usize) -> usize) {
                 _ => bytes.insert(at, random(256) as u8),
             }
         }
-        if stream.write_all(&bytes).is_err() {
-            return;
-        }
-    }
+        Some(bytes)
+    });
+}
+
+/// A server may send requests to its client, but not make a call wait for ever with them.
+#[test]
+fn requests_without_end_do_not_replace_a_reply() {
+    const RESET: u8 = 13;
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let mut flood = theirs.try_clone().unwrap();
+    let server = std::thread::spawn(move || {
+        serve(theirs, |command, reply| (command != RESET).then_some(reply));
+        // Requests that want no reply, until the client disconnects.
+        let request = [[1, 0, 11, 0, 16, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0]; 64].concat();
+        while flood.write_all(&request).is_ok() {}
+    });
+    let (done, wait) = std::sync::mpsc::channel();
+    let caller = std::thread::spawn(move || {
+        let limit = Duration::from_millis(300);
+        let client = Client::on(ours, ClientOptions { reply_time: limit }).unwrap();
+        done.send(client.reset()).unwrap();
+    });
+    let result = wait.recv_timeout(Duration::from_secs(60)).expect("a call ends");
+    assert!(matches!(result, Err(PciError::Timeout(_))), "{result:?}");
+    caller.join().unwrap();
+    server.join().unwrap();
 }
 
 #[test]

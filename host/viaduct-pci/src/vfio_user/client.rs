@@ -203,6 +203,11 @@ impl Client {
             let Message { header, body, .. } = message;
             if !header.is_reply() {
                 self.decline(&header)?;
+                // Messages that never end must not make the wait endless.
+                if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                    requests.abandoned.insert(id);
+                    return Err(PciError::Timeout(self.reply_time));
+                }
             } else if header.id == id && header.command == command {
                 return match header.flags & flag::ERROR {
                     0 => Ok(body),

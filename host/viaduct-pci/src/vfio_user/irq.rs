@@ -2,6 +2,7 @@
 //! Forwards interrupts of the function to the client's eventfds.
 
 use crate::budget::Charge;
+use crate::eventfds::drain;
 use crate::{PciError, PciFunction};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -63,14 +64,6 @@ impl IrqFd {
             // A failure concerns only the client, whose descriptor it is.
             let _ = nix::unistd::write(&self.fd, &1u64.to_ne_bytes());
         }
-    }
-
-    /// Wakes threads that are blocked in a write, by reading the counter, which clears it. Never blocks.
-    fn drain(&self) {
-        let mut count = [0u8; 8];
-        let chunk = libc::iovec { iov_base: count.as_mut_ptr().cast(), iov_len: count.len() };
-        // SAFETY: one buffer of the stated size that outlives the call. Offset -1 means a stream.
-        let _ = unsafe { libc::preadv2(self.fd.as_raw_fd(), &chunk, 1, -1, libc::RWF_NOWAIT) };
     }
 }
 
@@ -134,7 +127,8 @@ impl IrqTable {
         for fd in blocked {
             // It may fail; the next call tries again.
             let _ = fd.set_nonblocking();
-            fd.drain();
+            // Whoever is blocked in a write goes on.
+            drain(&fd.fd);
         }
     }
 
@@ -244,7 +238,7 @@ mod tests {
             }
             let ended = blocked.is_finished();
             // If not, release it, so that the test can end.
-            irq(&fd).drain();
+            drain(&irq(&fd).fd);
             assert!(ended && blocked.join().unwrap() == Ok(8));
         });
     }
