@@ -111,6 +111,7 @@ impl From<host::Error> for Failure {
             | E::NotAFile { .. }
             | E::FileShrank { .. }
             | E::FileRemoved { .. }
+            | E::OutputChanged { .. }
             | E::Write { .. }
             | E::Lost { .. } => Code::Io,
             E::OutOfCardMemory { .. } | E::NoAddress { .. } => Code::Memory,

@@ -217,6 +217,16 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// The length of the file is not that of the output.
+    #[error("{}: another program changed the file while it was written: it has {length} bytes instead of {written}; let nothing else write to it, and run again", path.display())]
+    OutputChanged {
+        /// The file.
+        path: PathBuf,
+        /// Its present length in bytes.
+        length: u64,
+        /// Bytes that were written.
+        written: u64,
+    },
     /// Output could not be written.
     #[error("{}: cannot write: {source}{}; {written} bytes are written", path.display(), why_unwritten(source))]
     Write {
@@ -358,6 +368,7 @@ impl Error {
             | Self::FileShrank { path, .. }
             | Self::InputRemoved { path }
             | Self::FileRemoved { path }
+            | Self::OutputChanged { path, .. }
             | Self::Write { path, .. }
             | Self::Lost { path, .. }
             | Self::Access { path, .. } => Some(path),

@@ -235,14 +235,21 @@ fn an_output_removed_or_cut_during_the_run_is_an_error() {
     };
     let removed = job().on_progress(|_| drop(fs::remove_file(&out))).run();
     assert!(matches!(removed, Err(Error::FileRemoved { .. })), "{removed:?}");
-    let cut = job()
-        .on_progress(|p| {
-            if p.bytes_out == p.total_in {
-                fs::OpenOptions::new().write(true).open(&out).unwrap().set_len(10).unwrap();
-            }
-        })
-        .run();
-    assert!(matches!(cut, Err(Error::Lost { start: 10, .. })), "{cut:?}");
+    // At the end, in the middle, where writing on would leave a hole in a file of the right length, and to more.
+    for (at, length) in [(1 << 20, 10), (512 << 10, 10), (1 << 20, (1 << 20) + 1)] {
+        let mut once = true;
+        let changed = job()
+            .on_progress(|p| {
+                if p.bytes_out >= at && std::mem::take(&mut once) {
+                    fs::OpenOptions::new().write(true).open(&out).unwrap().set_len(length).unwrap();
+                }
+            })
+            .run();
+        assert!(!once);
+        let told = matches!(&changed, Err(Error::OutputChanged { length: now, written, .. })
+            if *now == length && *written >= at);
+        assert!(told, "{at} {length}: {changed:?}");
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::os::fd::{OwnedFd, RawFd};
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use nix::sys::statfs::{
     CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC, FsType, PROC_SUPER_MAGIC, SECURITYFS_MAGIC,
@@ -271,9 +272,20 @@ fn range_name(addr: u64, len: u64) -> String {
 /// An endpoint opened for writing.
 #[derive(Debug)]
 pub(crate) enum Out {
-    File { file: File, path: PathBuf },
-    Bytes { bytes: SharedBytes, name: String },
-    Card { addr: u64, len: u64 },
+    /// `end`: one past the last byte that was written.
+    File {
+        file: File,
+        path: PathBuf,
+        end: AtomicU64,
+    },
+    Bytes {
+        bytes: SharedBytes,
+        name: String,
+    },
+    Card {
+        addr: u64,
+        len: u64,
+    },
     Stream(Pipe),
 }
 
@@ -308,7 +320,7 @@ impl Out {
             .map_err(|e| open_error(path, "open it for writing", e))?;
         let meta = file.metadata().map_err(|e| Error::file(path, "examine it", e))?;
         match kind_of(&meta) {
-            None if !in_order => Ok(Self::File { file, path: path.into() }),
+            None if !in_order => Ok(Self::File { file, path: path.into(), end: AtomicU64::new(0) }),
             Some(what) if !meta.file_type().is_char_device() => {
                 Err(Error::NotAFile { path: path.into(), what })
             }
@@ -319,7 +331,7 @@ impl Out {
     /// Empties the sink.
     pub fn begin(&self) -> Result<()> {
         match self {
-            Self::File { file, path } => file.set_len(0).map_err(|e| Error::file(path, "truncate it", e)),
+            Self::File { file, path, .. } => file.set_len(0).map_err(|e| Error::file(path, "truncate it", e)),
             Self::Bytes { bytes, .. } => {
                 bytes.clear();
                 Ok(())
@@ -333,10 +345,18 @@ impl Out {
         let (offset, bytes) = (offset as usize, bytes as usize);
         let fail = |path: PathBuf, written, source| Err(Error::Write { path, written, source });
         match self {
-            Self::File { file, path } => match from.write_file(offset, bytes, file, position) {
-                Ok(()) => Ok(()),
-                Err((part, source)) => fail(path.clone(), position + part as u64, source),
-            },
+            Self::File { file, path, end } => {
+                // Writing on behind the end of a file that was truncated would leave a hole, and the right size.
+                let before = end.load(Ordering::Acquire);
+                check_length(file, path, before, |length| length >= before)?;
+                match from.write_file(offset, bytes, file, position) {
+                    Ok(()) => {
+                        end.fetch_max(position + bytes as u64, Ordering::Release);
+                        Ok(())
+                    }
+                    Err((part, source)) => fail(path.clone(), position + part as u64, source),
+                }
+            }
             Self::Bytes { bytes: to, name } => match to.write(from, offset, bytes, position) {
                 Ok(()) => Ok(()),
                 Err(source) => fail(name.into(), position, source),
@@ -345,21 +365,24 @@ impl Out {
         }
     }
 
-    /// Checks that the `written` bytes are still there.
+    /// Checks that the file has the `written` bytes, and no others.
     pub fn finish(&self, written: u64, durable: bool) -> Result<()> {
-        let Self::File { file, path } = self else { return Ok(()) };
-        let meta = file.metadata().map_err(|e| Error::file(path, "examine it", e))?;
-        if meta.nlink() == 0 {
-            return Err(Error::FileRemoved { path: path.clone() });
-        }
-        if meta.len() < written {
-            let why = "the file was truncated during the run".into();
-            return Err(Error::Lost { path: path.clone(), start: meta.len(), end: written, why, os: None });
-        }
+        let Self::File { file, path, .. } = self else { return Ok(()) };
+        check_length(file, path, written, |length| length == written)?;
         if durable {
             file.sync_data().map_err(|e| Error::file(path, "write it to stable storage", e))?;
         }
         Ok(())
+    }
+}
+
+/// Fails if another program has removed an output, or changed its length to one that is not `right`.
+fn check_length(file: &File, path: &Path, written: u64, right: impl Fn(u64) -> bool) -> Result<()> {
+    let meta = file.metadata().map_err(|e| Error::file(path, "examine it", e))?;
+    match meta.len() {
+        _ if meta.nlink() == 0 => Err(Error::FileRemoved { path: path.into() }),
+        length if !right(length) => Err(Error::OutputChanged { path: path.into(), length, written }),
+        _ => Ok(()),
     }
 }
 
@@ -397,7 +420,7 @@ pub(crate) fn check_distinct(sources: &[&In], sinks: &[&Out]) -> Result<()> {
     };
     for sink in sinks {
         match sink {
-            Out::File { file, path } => take_file(identity(file, path)?, path)?,
+            Out::File { file, path, .. } => take_file(identity(file, path)?, path)?,
             Out::Stream(pipe) => pipe.identity.map_or(Ok(()), |this| take_file(this, &pipe.name))?,
             Out::Bytes { bytes, name } => {
                 if let Some((_, other)) = buffers.iter().find(|(other, _)| other.same(bytes)) {
