@@ -137,7 +137,7 @@ def test_usage_errors(data: Path, tmp_path: Path):
         ("no app named", ["test", "nope"]),
         ("input in has no route; add --in file:", ["run", "pass", "--out", out]),
         ("output out has no route; add --out file:", ["run", "pass", "--in", source]),
-        ('has no port "im"; did you mean in?', ["run", "pass", "--in", f"im={source}", "--out", out]),
+        ('has no input "im"; did you mean in?', ["run", "pass", "--in", f"im={source}", "--out", out]),
         ("two routes to port in", ["run", "pass", "--in", source, "--in", source, "--out", out]),
         ("two routes to port out", ["run", "pass", "--in", source, "--out", out, "--out", f"out={out}2"]),
         (

@@ -51,9 +51,9 @@ TARGETS = {
     "daemon": Target(512, 200_000),
     "image": Target(96, 500_000),
     "manifest": Target(2048, 20_000),
-    "qmp": Target(1024, 100_000),
+    "qmp": Target(1024, 20_000),
     "vfio_user": Target(2048, 20_000),
-    "vfio_user_client": Target(1024, 100_000),
+    "vfio_user_client": Target(1024, 20_000),
     "virtio": Target(1024, 20_000),
 }
 

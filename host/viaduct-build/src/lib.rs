@@ -37,7 +37,7 @@ pub use generate::Generated;
 pub use image::{CONTAINER_LEN, Container, Geometry};
 pub use manifest::{Access, Length, Manifest, Memory, Register, StreamIn, StreamOut};
 pub use model::{ModelOutput, run_model};
-pub use nearest::{meant, nearest};
+pub use nearest::{app_lacks, meant};
 pub use project::{Image, Project, Variant};
 pub use scratch::Scratch;
 pub use stamp::compiler;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use crate::nearest::nearest;
+use crate::nearest::meant;
 use crate::value::{Format, parse_value};
 use crate::{Error, Result};
 
@@ -171,19 +171,18 @@ impl Manifest {
             let wrong =
                 |problem: String, remedy: String| Error::Value { register: name.to_owned(), problem, remedy };
             let settable = self.settable();
-            let known = match settable.as_slice() {
-                [] => "it has none to set".to_owned(),
-                s => format!("those that can be set are {}", s.join(", ")),
-            };
             let register = match self.register(name) {
                 Some(r) if r.access == Access::Rw => r,
                 Some(_) => {
-                    return Err(wrong(format!("app {} has it, but it cannot be set", self.name), known));
+                    let remedy = match settable.as_slice() {
+                        [] => "leave it out".to_owned(),
+                        names => format!("those that can be set are {}", names.join(", ")),
+                    };
+                    return Err(wrong(format!("app {} has it, but it cannot be set", self.name), remedy));
                 }
                 None => {
-                    let remedy =
-                        nearest(name, settable).map_or(known, |near| format!("did you mean {near}?"));
-                    return Err(wrong(format!("app {} has no such register", self.name), remedy));
+                    let problem = format!("app {} has no such register", self.name);
+                    return Err(wrong(problem, meant(name, settable)));
                 }
             };
             if values.insert(name.to_owned(), register.parse(text)?).is_some() {

@@ -2,7 +2,7 @@
 //! The word that was probably meant.
 
 /// The candidate most similar to `word`, if one is similar enough to be intended.
-pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let most = word.chars().count().div_ceil(3).max(1);
     let near = candidates.into_iter().map(|c| (distance(word, c), c)).min();
     near.filter(|(d, _)| *d <= most).map(|(_, c)| c)
@@ -11,10 +11,17 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 /// What to say of a word that is none of the candidates: the one that was probably meant, else all of them.
 pub fn meant<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     let candidates: Vec<&str> = candidates.into_iter().collect();
-    match nearest(word, candidates.iter().copied()) {
-        Some(near) => format!("did you mean {near}?"),
-        None => format!("there are {}", candidates.join(", ")),
+    match (nearest(word, candidates.iter().copied()), candidates.as_slice()) {
+        (Some(near), _) => format!("did you mean {near}?"),
+        (None, []) => "it has none".to_owned(),
+        (None, [only]) => format!("there is {only} only"),
+        (None, all) => format!("there are {}", all.join(", ")),
     }
+}
+
+/// The error that an app has nothing of this kind with this name.
+pub fn app_lacks<'a>(app: &str, what: &str, name: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+    format!("app {app} has no {what} {name:?}; {}", meant(name, names))
 }
 
 /// Number of insertions, deletions, replacements and swaps of neighbours between two words.
@@ -48,5 +55,13 @@ mod tests {
         assert_eq!(nearest("squares", apps), Some("square"));
         assert_eq!(nearest("zzz", apps), None);
         assert_eq!(nearest("aes", []), None);
+        assert_eq!(meant("sha265", apps), "did you mean sha256?");
+        assert_eq!(meant("zzz", apps), "there are aes, pass, sha256, square");
+        assert_eq!(
+            app_lacks("x", "port", "rihgt", ["left", "right"]),
+            "app x has no port \"rihgt\"; did you mean right?"
+        );
+        assert_eq!(app_lacks("x", "port", "zzz", ["mem"]), "app x has no port \"zzz\"; there is mem only");
+        assert_eq!(app_lacks("x", "port", "a", []), "app x has no port \"a\"; it has none");
     }
 }

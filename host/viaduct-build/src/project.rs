@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::generate::{Generated, write_if_changed};
 use crate::installed::is_installed;
-use crate::nearest::nearest;
+use crate::nearest::meant;
 use crate::stamp::why_stale;
 use crate::tool::{run, venv_python};
 use crate::{Container, Error, Geometry, Manifest, Result};
@@ -139,10 +139,9 @@ impl Project {
     pub fn load(&self, name: &str) -> Result<Manifest> {
         let names = self.apps()?;
         if !names.iter().any(|n| n == name) {
-            let remedy = match nearest(name, names.iter().map(String::as_str)) {
-                Some(near) => format!("did you mean {near}?"),
-                None if names.is_empty() => "start one with `viaduct new`".to_owned(),
-                None => format!("there are {}", names.join(", ")),
+            let remedy = match names.as_slice() {
+                [] => "start one with `viaduct new`".to_owned(),
+                names => meant(name, names.iter().map(String::as_str)),
             };
             return Err(Error::NoApp { name: name.to_owned(), remedy });
         }

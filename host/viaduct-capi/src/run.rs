@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use std::sync::Mutex;
 
 use host::{Endpoint, JobReport, OutLength, Progress, SharedBytes, StreamJob};
-use viaduct_build::Length;
+use viaduct_build::{Length, app_lacks};
 
 use crate::args;
 use crate::error::{Code, Failure, Result, call, fail};
@@ -16,7 +16,7 @@ use crate::handle::{Handle, lock};
 use crate::numbers::is_child;
 use crate::pending::{Lent, Pending, begun_run};
 use crate::process::PerProcess;
-use crate::slot::{Kind, SLOTS, Slot, Taken, unknown};
+use crate::slot::{Kind, SLOTS, Slot, Taken};
 use crate::types::{self, ProgressFn, Report, Route, RunOptions};
 
 /// Buffers that the program has not released yet, by address.
@@ -264,7 +264,10 @@ unsafe fn way(slot: &Slot, route: &Route) -> Result<Way> {
         Some(name) => names.iter().position(|n| *n == name),
     };
     let Some(port) = port else {
-        let text = unknown(&app.name, direction, name.unwrap_or_default(), names.into_iter());
+        let text = match name {
+            Some(name) => app_lacks(&app.name, direction, name, names),
+            None => format!("app {} has no {direction}", app.name),
+        };
         return fail(Code::NotFound, text);
     };
     // SAFETY: NULL or a string, as the caller promises.

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use viaduct_build::{Access, Container, Format, Geometry, Length, Manifest, Register, nearest};
+use viaduct_build::{Access, Container, Format, Geometry, Length, Manifest, Register, app_lacks};
 
 use crate::args;
 use crate::card::{BUILDING, CARDS, Card, project, tell, variant};
@@ -85,7 +85,7 @@ impl Slot {
     pub(crate) fn register(&self, name: &str) -> Result<&Register> {
         self.app.register(name).ok_or_else(|| {
             let names = self.app.registers.iter().map(|r| r.name.as_str());
-            Failure::new(Code::NotFound, unknown(&self.app.name, "register", name, names))
+            Failure::new(Code::NotFound, app_lacks(&self.app.name, "register", name, names))
         })
     }
 
@@ -167,23 +167,6 @@ impl Drop for Taken {
     fn drop(&mut self) {
         self.slot.flag(self.kind).store(false, Ordering::Release);
     }
-}
-
-/// The error that an app has no such item, and which it has.
-pub(crate) fn unknown<'a>(
-    app: &str,
-    what: &str,
-    name: &str,
-    names: impl Iterator<Item = &'a str> + Clone,
-) -> String {
-    let remedy = match nearest(name, names.clone()) {
-        Some(near) => format!("did you mean {near}?"),
-        None => match names.collect::<Vec<_>>().join(", ") {
-            names if names.is_empty() => "it has none".to_owned(),
-            names => format!("there are {names}"),
-        },
-    };
-    format!("app {app} has no {what} {name:?}; {remedy}")
 }
 
 /// Manifest and image of an app, given by name or by the path of an image.
@@ -411,19 +394,5 @@ mod tests {
         let key = register("width=64\nformat='bytes'\n");
         assert_eq!(words(&key, &[0xff; 8]).unwrap(), [u32::MAX; 2]);
         assert!(words(&key, &[0; 7]).is_err());
-    }
-
-    #[test]
-    fn what_is_missing_is_told_with_what_there_is() {
-        let names = ["left", "right"];
-        assert_eq!(
-            unknown("x", "port", "rihgt", names.into_iter()),
-            "app x has no port \"rihgt\"; did you mean right?"
-        );
-        assert_eq!(
-            unknown("x", "port", "abcde", names.into_iter()),
-            "app x has no port \"abcde\"; there are left, right"
-        );
-        assert_eq!(unknown("x", "port", "a", [].into_iter()), "app x has no port \"a\"; it has none");
     }
 }

@@ -3,7 +3,7 @@
 
 use std::str::FromStr;
 
-use viaduct_build::{Manifest, nearest};
+use viaduct_build::{Manifest, app_lacks};
 
 use crate::fail::{Failure, Result};
 
@@ -78,6 +78,13 @@ impl Way {
             Way::Out => "--out",
         }
     }
+
+    fn noun(self) -> &'static str {
+        match self {
+            Way::In => "input",
+            Way::Out => "output",
+        }
+    }
 }
 
 /// Names of the ports of a direction, in the manifest's order; the memory port last.
@@ -105,16 +112,13 @@ pub fn resolve(app: &Manifest, way: Way, routes: &[Route]) -> Result<Vec<(Port, 
     let option = way.option();
     let mut resolved: Vec<(Port, Route)> = Vec::new();
     for route in routes {
-        let known = || match ports.iter().map(|(name, _)| *name).collect::<Vec<_>>() {
-            names if names.is_empty() => format!("app {} has no port for {option}", app.name),
-            names => format!("its ports for {option} are {}", names.join(", ")),
-        };
         let port = match &route.port {
-            None => ports.first().map(|p| p.1).ok_or_else(|| Failure::Usage(known()))?,
+            None => ports.first().map(|p| p.1).ok_or_else(|| {
+                Failure::Usage(format!("app {} has no {}; leave {option} out", app.name, way.noun()))
+            })?,
             Some(name) => ports.iter().find(|(n, _)| n == name).map(|p| p.1).ok_or_else(|| {
-                let near = nearest(name, ports.iter().map(|p| p.0));
-                let remedy = near.map_or_else(known, |near| format!("did you mean {near}?"));
-                Failure::Usage(format!("app {} has no port {name:?}; {remedy}", app.name))
+                let names = ports.iter().map(|p| p.0);
+                Failure::Usage(app_lacks(&app.name, way.noun(), name, names))
             })?,
         };
         if lanes(app, way, port) == 1 && resolved.iter().any(|(p, _)| *p == port) {
@@ -172,11 +176,8 @@ mod tests {
             find(&["file:a", "left=file:b"]),
             ["two routes to port left: give --in once for each port"]
         );
-        assert_eq!(find(&["rigth=file:a"]), ["app t has no port \"rigth\"; did you mean right?"]);
-        assert_eq!(
-            find(&["zzzzz=file:a"]),
-            ["app t has no port \"zzzzz\"; its ports for --in are left, right, mem"]
-        );
+        assert_eq!(find(&["rigth=file:a"]), ["app t has no input \"rigth\"; did you mean right?"]);
+        assert_eq!(find(&["zzzzz=file:a"]), ["app t has no input \"zzzzz\"; there are left, right, mem"]);
         let routes = ["file:a".parse().unwrap()];
         assert_eq!(resolve(&app, Way::Out, &routes).unwrap(), [(Port::Memory, routes[0].clone())]);
     }
