@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // via_xbar_queue, without bound: a piece is offered only when there is credit for it. Reads: for all of its beats, so a buffer never overflows.
-// Writes (`Ahead`): for all of them or the first `Piece` + 1, so a target waits for no data.
+// Writes (`Ahead`): for all of them or the first `Piece` + 1, so a subordinate waits for no data.
 //
 // Assumed: requests are no longer than a burst, also as they come out of via_fifo (proved in fifo); the buffer gives no more credit than it has
 // beats.

@@ -28,7 +28,7 @@ def scores(a: bytes, b: bytes) -> NDArray[np.int8]:
     return above[BASES].astype(np.int8)
 
 
-def places(registers: dict[str, int]) -> tuple[int, int, int]:
+def offsets(registers: dict[str, int]) -> tuple[int, int, int]:
     """Offsets of string b, of the scores, and of what is behind them."""
     rows, cols = registers["rows"], registers["cols"]
     b = -(-BLOCK * rows // 1024) * 1024
@@ -38,7 +38,7 @@ def places(registers: dict[str, int]) -> tuple[int, int, int]:
 def model(inputs: dict[str, bytes], registers: dict[str, int]) -> dict[str, bytes]:
     """The memory afterwards, and the number of errors."""
     memory, rows, cols = inputs["mem"], registers["rows"], registers["cols"]
-    b, at, end = places(registers)
+    b, at, end = offsets(registers)
     if not rows or not cols or cols % 64 or end > len(memory):
         return {"mem": memory, "errors": (1).to_bytes(4, "little")}
     found = scores(memory[: BLOCK * rows], memory[b:at])

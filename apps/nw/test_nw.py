@@ -50,7 +50,7 @@ async def scores_equal_the_model(dut, stall):
     r = rng()
     for rows, cols in ((1, 64), (5, 64), (3, 192), (r.randrange(1, 12), 64 * r.randrange(1, 4)), (66, 64)):
         base = 4096 * r.randrange(4)
-        end = model.places({"rows": rows, "cols": cols})[2]
+        end = model.offsets({"rows": rows, "cols": cols})[2]
         await bench.compare(base, end + r.choice((0, 1, 1000)), rows=rows, cols=cols)
 
 
@@ -70,7 +70,7 @@ async def errors_are_counted_and_the_run_ends(dut, stall):
     bench = Bench(dut, strings(), latency=10, stall=stall)
     await start(dut)
     rows, cols = 6, 128
-    b, at, _ = model.places({"rows": rows, "cols": cols})
+    b, at, _ = model.offsets({"rows": rows, "cols": cols})
     before = bytes(bench.mem.mem)
     # A tile of string b that every row reads, and the scores of two rows.
     bench.mem.fails = lambda addr: b + 1024 <= addr < b + 1100 or at + 128 <= addr < at + 384

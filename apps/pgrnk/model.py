@@ -19,7 +19,7 @@ def lines(count: int, size: int) -> int:
     return -(-count * size // 64) * 64
 
 
-def places(vertices: int, edges: int) -> tuple[int, int, int, int]:
+def offsets(vertices: int, edges: int) -> tuple[int, int, int, int]:
     """Offsets of edges, first ranks, second ranks, and of what is behind them."""
     edge = lines(vertices, 16)
     first = edge + lines(edges, 8)
@@ -32,7 +32,7 @@ def model(inputs: dict[str, bytes], registers: dict[str, int]) -> dict[str, byte
     memory = bytearray(inputs["mem"])
     n, m, iterations = registers["vertices"], registers["edges"], registers["iterations"]
     damping, mass = registers["damping"], registers["mass"]
-    edge_at, first, second, end = places(n, m)
+    edge_at, first, second, end = offsets(n, m)
     if not n or not iterations or damping > WEIGHT or end > len(memory):
         return {
             "mem": bytes(memory),
@@ -79,7 +79,7 @@ def pack(matrix, damping: float = 0.85, iterations: int = 20) -> tuple[bytes, di
     edges = np.zeros(m, EDGE)
     edges["source"] = by_target.indices
     edges["weight"] = np.rint(by_target.data / out[by_target.indices] * WEIGHT)
-    edge, first, _, end = places(n, m)
+    edge, first, _, end = offsets(n, m)
     memory = bytearray(end)
     memory[: 16 * n] = vertices.tobytes()
     memory[edge : edge + 8 * m] = edges.tobytes()
@@ -97,6 +97,6 @@ def pack(matrix, damping: float = 0.85, iterations: int = 20) -> tuple[bytes, di
 def unpack(memory: bytes, registers: dict[str, int]) -> NDArray[np.float64]:
     """Ranks of all vertices, of sum 1."""
     n = registers["vertices"]
-    _, first, second, _ = places(n, registers["edges"])
+    _, first, second, _ = offsets(n, registers["edges"])
     at = second if registers["iterations"] % 2 else first
     return np.frombuffer(memory[at : at + 8 * n], "<u8") / RANK / n

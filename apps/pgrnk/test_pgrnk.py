@@ -64,7 +64,7 @@ async def hostile_graphs_end_with_errors(dut, stall):
     await start(dut)
     for degrees in ("random", "short", "long", "huge"):
         n, m = r.randrange(2, 40), r.randrange(1, 200)
-        edge = model.places(n, m)[0]
+        edge = model.offsets(n, m)[0]
         most = 2 * m // n
         into = {
             "random": [r.getrandbits(32) for _ in range(n)],
@@ -93,7 +93,7 @@ async def bus_errors_are_counted_and_the_run_ends(dut):
     registers["iterations"] = 1
     bench = Bench(dut, memory, latency=9, stall=0.2)
     await start(dut)
-    edge, first, second, _ = model.places(100, registers["edges"])
+    edge, first, second, _ = model.offsets(100, registers["edges"])
     # One line each of vertices, edges, ranks that are read and ranks that are written.
     for bad, least in ((128, 1), (edge + 64, 1), (first + 64, 1), (second + 64, 1)):
         bench.mem.fails = lambda addr, bad=bad: bad <= addr < bad + 64

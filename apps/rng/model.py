@@ -8,7 +8,7 @@ import numpy as np
 MASK = 2**64 - 1
 
 
-def places(size: int, count: int, seed: int, length: int, permute: int = 0) -> Iterator[int]:
+def offsets(size: int, count: int, seed: int, length: int, permute: int = 0) -> Iterator[int]:
     """Offsets of the accesses in a memory of `length` bytes; none if the parameters are wrong."""
     slots = min(length // size, 2**32 - 1) if size in {1 << k for k in range(6, 22)} else 0
     if not slots or not seed:
@@ -32,7 +32,7 @@ def places(size: int, count: int, seed: int, length: int, permute: int = 0) -> I
 def accesses(length: int, registers: dict[str, int]) -> Iterator[int]:
     """Offsets in a memory of `length` bytes for the values of the registers."""
     size, count, seed = (registers[name] for name in ("size", "count", "seed"))
-    return places(size, count, seed, length, registers.get("permute", 0))
+    return offsets(size, count, seed, length, registers.get("permute", 0))
 
 
 def model(inputs: dict[str, bytes], registers: dict[str, int]) -> dict[str, bytes]:

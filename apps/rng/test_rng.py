@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""App rng against its model: places, data, checksum, errors, rate."""
+"""App rng against its model: offsets, data, checksum, errors, rate."""
 
 from itertools import pairwise
 
@@ -44,13 +44,13 @@ async def reads_and_writes_as_the_model(dut, stall):
 async def a_permutation_has_every_place_once(dut):
     bench = Bench(dut, rng().randbytes(SIZE), latency=5)
     await start(dut)
-    # 700 places: 512 of them.
+    # 700 offsets: 512 of them.
     registers = {"size": 64, "count": 1024, "seed": rng().getrandbits(64) | 1, "write": 0, "permute": 1}
     result = await bench.go(0, 64 * 700, **registers)
     assert result["errors"] == 0
     at = [addr for _, addr, _ in bench.mem.reads]
     assert sorted(at[:512]) == list(range(0, 64 * 512, 64)) and at[512:] == at[:512]
-    assert at[:512] == list(model.places(64, 512, registers["seed"], 64 * 700, 1))
+    assert at[:512] == list(model.offsets(64, 512, registers["seed"], 64 * 700, 1))
     # No order that a prefetcher would find.
     steps = {b - a for a, b in pairwise(at[:512])}
     assert len(steps) > 100
@@ -128,7 +128,7 @@ async def takes_the_largest_size_and_memory(dut):
     # The upper half of a slot's address space; the memory of the test repeats in it.
     size, half = (1 << 21 if bench.width == 64 else 1 << 14), 1 << 47
     result = await bench.go(half, half, size=size, count=1, seed=99, write=0)
-    at = half + next(model.places(size, 1, 99, half))
+    at = half + next(model.offsets(size, 1, 99, half))
     assert bench.mem.reads[0][1] == at > half + (1 << 44)
     block = (bytes(bench.mem.mem) * (size // SIZE + 2))[at % SIZE :][:size]
     registers = {"size": size, "count": 1, "seed": 99}

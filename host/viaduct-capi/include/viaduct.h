@@ -444,7 +444,7 @@ typedef struct viaduct_awaited {
 
 /* One thread that works with several slots of a card: waits, as poll() does for descriptors, until the app of
  * one of them has raised its interrupt, and serves the page faults of all meanwhile. Nothing else serves them
- * if the program has started the apps by their registers (viaduct_set()). Returns the place of the first such
+ * if the program has started the apps by their registers (viaduct_set()). Returns the index of the first such
  * slot in the list. -1 with ETIMEDOUT: there is none after `timeout_ms` milliseconds (UINT32_MAX: without
  * limit; a slot without activity counts as hung all the same, see viaduct_timeouts). EINVAL: no slot is
  * listed, or they are not of one card. EBADF: one is not open. EIO and others: the app of one broke a rule,

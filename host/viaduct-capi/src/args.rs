@@ -34,11 +34,11 @@ pub(crate) unsafe fn optional_text<'a>(text: *const c_char, what: &str) -> Resul
 /// A pointer that receives a result. It is not read, and need not be initialised.
 ///
 /// # Safety
-/// `place` is NULL or a `T` that may be written for `'a`.
-pub(crate) unsafe fn result<'a, T>(place: *mut T, what: &str) -> Result<&'a mut MaybeUninit<T>> {
+/// `pointer` is NULL or a `T` that may be written for `'a`.
+pub(crate) unsafe fn result<'a, T>(pointer: *mut T, what: &str) -> Result<&'a mut MaybeUninit<T>> {
     // SAFETY: the caller promises the same.
-    match unsafe { optional_result(place, what) }? {
-        Some(place) => Ok(place),
+    match unsafe { optional_result(pointer, what) }? {
+        Some(pointer) => Ok(pointer),
         None => fail(Code::Argument, format!("{what} is NULL")),
     }
 }
@@ -48,39 +48,39 @@ pub(crate) unsafe fn result<'a, T>(place: *mut T, what: &str) -> Result<&'a mut 
 /// # Safety
 /// As for [`result`].
 pub(crate) unsafe fn optional_result<'a, T>(
-    place: *mut T,
+    pointer: *mut T,
     what: &str,
 ) -> Result<Option<&'a mut MaybeUninit<T>>> {
-    if !place.is_aligned() {
+    if !pointer.is_aligned() {
         return fail(Code::Argument, format!("{what} is not aligned"));
     }
     // SAFETY: NULL or an aligned (checked above), exclusive location of a `T` for `'a`. It need not be initialised.
-    Ok(unsafe { place.cast::<MaybeUninit<T>>().as_mut() })
+    Ok(unsafe { pointer.cast::<MaybeUninit<T>>().as_mut() })
 }
 
 /// A structure that is only read, or NULL. Several calls may read it at the same time.
 ///
 /// # Safety
-/// `place` is NULL or an initialised `T` that is not changed during `'a`.
-pub(crate) unsafe fn optional_input<'a, T>(place: *const T, what: &str) -> Result<Option<&'a T>> {
-    if !place.is_aligned() {
+/// `pointer` is NULL or an initialised `T` that is not changed during `'a`.
+pub(crate) unsafe fn optional_input<'a, T>(pointer: *const T, what: &str) -> Result<Option<&'a T>> {
+    if !pointer.is_aligned() {
         return fail(Code::Argument, format!("{what} is not aligned"));
     }
     // SAFETY: NULL or an initialised, aligned (checked above) `T` that is not changed, as the caller promises.
-    Ok(unsafe { place.as_ref() })
+    Ok(unsafe { pointer.as_ref() })
 }
 
 /// Structures one behind the other that are only read.
 ///
 /// # Safety
-/// `place` is NULL or `count` initialised `T`s that are not changed during `'a`.
-pub(crate) unsafe fn list<'a, T>(place: *const T, count: usize, what: &str) -> Result<&'a [T]> {
+/// `pointer` is NULL or `count` initialised `T`s that are not changed during `'a`.
+pub(crate) unsafe fn list<'a, T>(pointer: *const T, count: usize, what: &str) -> Result<&'a [T]> {
     let bytes = count.checked_mul(size_of::<T>()).and_then(|bytes| isize::try_from(bytes).ok());
-    if count > 0 && (place.is_null() || !place.is_aligned() || bytes.is_none()) {
+    if count > 0 && (pointer.is_null() || !pointer.is_aligned() || bytes.is_none()) {
         return fail(Code::Argument, format!("{what} is not the address of {count} structures"));
     }
     // SAFETY: not NULL and aligned, and no more than memory can have, as was just seen; the rest is promised by the caller.
-    Ok(if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(place, count) } })
+    Ok(if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(pointer, count) } })
 }
 
 /// Input bytes.

@@ -404,8 +404,8 @@ fn start_and_wait(
         let Some(base) = register(&port.base) else {
             return fail(Code::NotFound, format!("app {app}: its manifest names no register for an address"));
         };
-        let bytes = register(&port.bytes).map(Slot::place);
-        job = job.range(MemoryRange { va, len, base: Slot::place(base), bytes });
+        let bytes = register(&port.bytes).map(Slot::location);
+        job = job.range(MemoryRange { va, len, base: Slot::location(base), bytes });
     }
     if let Some(done) = register(&port.done) {
         job = job.done(done.offset);

@@ -90,7 +90,7 @@ impl Slot {
     }
 
     /// The register in the host library's form.
-    pub(crate) fn place(register: &Register) -> host::Register {
+    pub(crate) fn location(register: &Register) -> host::Register {
         host::Register { offset: register.offset, width: register.width }
     }
 
@@ -349,7 +349,7 @@ pub unsafe extern "C" fn viaduct_get_bytes(
             let text = format!("register {name} has {room} bytes, the buffer {capacity}");
             return fail(if data.is_null() && capacity > 0 { Code::Argument } else { Code::TooSmall }, text);
         }
-        let bytes = slot.slot.read_wide(Slot::place(register))?;
+        let bytes = slot.slot.read_wide(Slot::location(register))?;
         // SAFETY: the program gives `capacity` bytes of its own, not NULL and at least `room`, as checked above; no more are written.
         unsafe { data.cast::<u8>().copy_from(bytes.as_ptr(), room.min(bytes.len())) };
         Ok(())

@@ -96,16 +96,16 @@ impl ConfigSpace {
     pub fn add_bar(&mut self, bar: u8, size: u64, wide: bool, prefetchable: bool) -> Result<()> {
         let index = usize::from(bar);
         let width = if wide { 2 } else { 1 };
-        let place = BAR0 + 4 * index;
+        let register = BAR0 + 4 * index;
         let free =
             index + width <= 6 && (index..index + width).all(|i| self.cells[BAR0 + 4 * i + 3].writable == 0);
         if !free || !size.is_power_of_two() || size < 16 || (!wide && size > 1 << 31) {
             return Err(PciError::OutOfRange { what: format!("BAR{bar} of {size:#x} bytes") });
         }
         let kind = u8::from(wide) << 2 | u8::from(prefetchable) << 3;
-        self.set(place, &[kind]);
+        self.set(register, &[kind]);
         let mask = !(size - 1);
-        self.allow(place, &mask.to_le_bytes()[..4 * width]);
+        self.allow(register, &mask.to_le_bytes()[..4 * width]);
         self.bars[index] = size;
         Ok(())
     }

@@ -181,7 +181,7 @@ fn loading_again_and_refused_images() {
 const SEED: u64 = 0x1234_5678_9abc_def1;
 
 /// Addresses that app rng accesses, as in its model (apps/rng/model.py).
-fn places(size: u64, count: u32, len: u64) -> Vec<u64> {
+fn offsets(size: u64, count: u32, len: u64) -> Vec<u64> {
     let slots = (len / size).min(u64::from(u32::MAX));
     let mut x = SEED;
     let mut next = || {
@@ -239,7 +239,7 @@ fn random_accesses_see_and_change_the_file_through_the_pager() {
         let mapping = slot.map(Source::file_mut(&path).unwrap(), len, options).unwrap();
 
         run_rng(&slot, &mapping, size, count, true);
-        for at in places(size, count, len) {
+        for at in offsets(size, count, len) {
             for offset in (at..at + size).step_by(8) {
                 model[offset as usize..][..8].copy_from_slice(&(offset ^ SEED).to_le_bytes());
             }
@@ -248,7 +248,7 @@ fn random_accesses_see_and_change_the_file_through_the_pager() {
         assert!(std::fs::read(&path).unwrap() == model, "{options:?}, {len} bytes: after sync");
 
         run_rng(&slot, &mapping, size, count, false);
-        let sum = places(size, count, len).iter().fold(0u64, |sum, &at| {
+        let sum = offsets(size, count, len).iter().fold(0u64, |sum, &at| {
             let read = words(&model[at as usize..(at + size) as usize]);
             read.into_iter().fold(sum, u64::wrapping_add)
         });
@@ -281,18 +281,18 @@ fn pages_that_are_resident_need_no_host_beyond_the_reach_of_the_tlbs() {
     // All of it, 1 MiB at a time.
     let piece = 1 << 20;
     let all =
-        |count: &u32| places(piece, *count, LEN).iter().collect::<BTreeSet<_>>().len() as u64 == LEN / piece;
+        |count: &u32| offsets(piece, *count, LEN).iter().collect::<BTreeSet<_>>().len() as u64 == LEN / piece;
     let count = (1..).find(all).unwrap();
     run_rng(&slot, &mapping, piece, count, false);
     let stats = slot.pager_stats();
     assert_eq!(stats.pages_in, LEN / 4096);
 
     let count = 5000;
-    let touched: BTreeSet<u64> = places(64, count, LEN).iter().map(|at| at / 4096).collect();
+    let touched: BTreeSet<u64> = offsets(64, count, LEN).iter().map(|at| at / 4096).collect();
     assert!(touched.len() > 2500);
     let before = slot.counters().unwrap();
     run_rng(&slot, &mapping, 64, count, false);
-    let sum = places(64, count, LEN).iter().fold(0u64, |sum, &at| {
+    let sum = offsets(64, count, LEN).iter().fold(0u64, |sum, &at| {
         words(&model[at as usize..at as usize + 64]).into_iter().fold(sum, u64::wrapping_add)
     });
     let got = slot.read_wide(Register { offset: 0x30, width: 64 }).unwrap();
@@ -302,12 +302,12 @@ fn pages_that_are_resident_need_no_host_beyond_the_reach_of_the_tlbs() {
     // Writes find their way, too, and back to the source; the card keeps which pages they changed.
     run_rng(&slot, &mapping, 64, 300, true);
     assert_eq!(slot.pager_stats(), stats, "nothing of it took the host");
-    for at in places(64, 300, LEN) {
+    for at in offsets(64, 300, LEN) {
         for offset in (at..at + 64).step_by(8) {
             model[offset as usize..][..8].copy_from_slice(&(offset ^ SEED).to_le_bytes());
         }
     }
-    let changed: BTreeSet<u64> = places(64, 300, LEN).iter().map(|at| at / 4096).collect();
+    let changed: BTreeSet<u64> = offsets(64, 300, LEN).iter().map(|at| at / 4096).collect();
     mapping.unmap().unwrap();
     assert!(shared.to_vec() == model);
     assert_eq!(slot.pager_stats().pages_out, changed.len() as u64, "only those are written back");
@@ -350,7 +350,7 @@ fn damaged_entries_of_the_page_table_are_found_and_written_anew() {
 
     // A write is no longer what the entries in the TLBs grant: the table is asked.
     run_rng(&slot, &mapping, 64, 300, true);
-    for at in places(64, 300, LEN) {
+    for at in offsets(64, 300, LEN) {
         for offset in (at..at + 64).step_by(8) {
             model[offset as usize..][..8].copy_from_slice(&(offset ^ SEED).to_le_bytes());
         }

@@ -17,7 +17,7 @@ pub enum Awaited<'a> {
     Commands(&'a [Tag]),
 }
 
-/// Waits for the first of these slots, of one card, for which what is awaited has come, and returns its place in the list; `None` after
+/// Waits for the first of these slots, of one card, for which what is awaited has come, and returns its index in the list; `None` after
 /// `limit`. Faults of all of them are served meanwhile, by this thread, in the order of the list.
 pub fn wait_for_one(slots: &[(&Slot, Awaited<'_>)], limit: Duration) -> Result<Option<usize>> {
     let Some((first, _)) = slots.first() else { return Ok(None) };
@@ -30,12 +30,12 @@ pub fn wait_for_one(slots: &[(&Slot, Awaited<'_>)], limit: Duration) -> Result<O
         slots.iter().map(|(slot, _)| (&*slot.inner().rings, slot.inner().rings.watch())).collect();
     loop {
         let mut served = false;
-        for (place, (slot, awaited)) in slots.iter().enumerate() {
+        for (index, (slot, awaited)) in slots.iter().enumerate() {
             let rings = &slot.inner().rings;
             let mut st = rings.lock();
             st.drain(rings)?;
             if !st.has_landed() && has_come(slot, &st, *awaited)? {
-                return Ok(Some(place));
+                return Ok(Some(index));
             }
             if !st.serving && st.wants_service() {
                 st.serving = true;

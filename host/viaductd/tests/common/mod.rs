@@ -205,7 +205,7 @@ pub fn plus(bytes: &[u8], more: u8) -> Vec<u8> {
 pub const SEED: u64 = 0x1234_5678_9abc_def1;
 
 /// Places that app rng accesses, as in its model (apps/rng/model.py).
-pub fn places(size: u64, count: u32, len: u64) -> Vec<u64> {
+pub fn offsets(size: u64, count: u32, len: u64) -> Vec<u64> {
     let slots = (len / size).min(u64::from(u32::MAX));
     let mut x = SEED;
     let mut next = || {
@@ -219,7 +219,7 @@ pub fn places(size: u64, count: u32, len: u64) -> Vec<u64> {
 
 /// What the memory is after it has written.
 pub fn rng_written(memory: &mut [u8], size: u64, count: u32) {
-    for at in places(size, count, memory.len() as u64) {
+    for at in offsets(size, count, memory.len() as u64) {
         for offset in (at..at + size).step_by(8) {
             memory[offset as usize..][..8].copy_from_slice(&(offset ^ SEED).to_le_bytes());
         }
@@ -232,7 +232,7 @@ pub fn rng_sum(memory: &[u8], size: u64, count: u32) -> u64 {
         let bytes = &memory[at as usize..(at + size) as usize];
         bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap()))
     };
-    places(size, count, memory.len() as u64).into_iter().flat_map(words).fold(0, u64::wrapping_add)
+    offsets(size, count, memory.len() as u64).into_iter().flat_map(words).fold(0, u64::wrapping_add)
 }
 
 pub fn begin_rng(slot: &Slot, va: u64, len: u64, size: u64, count: u32, write: bool) {

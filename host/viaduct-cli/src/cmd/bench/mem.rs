@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use viaduct::{Advice, MapOptions, MemoryJob, MemoryRange, PagerStats, Prot, SharedBytes, Source};
 use viaduct_build::Project;
 
-use super::rng::{expected_sum, places};
+use super::rng::{expected_sum, offsets};
 use super::{Figure, Scale, beats, image, link_limits, read, register, set, size_of, wrong};
 use crate::card::Opened;
 use crate::cmd::bench::plot::{Form, Kind, Plot};
@@ -105,7 +105,7 @@ fn accesses(project: &Project, opened: &Opened, scale: &Scale, plot: &mut Plot) 
                 // Loaded bytes count, not those that the app read of them.
                 "first touch" | "faults" => {
                     let touched: BTreeSet<u64> =
-                        places(size, count, seed, scale.mem).map(|at| at / page).collect();
+                        offsets(size, count, seed, scale.mem).map(|at| at / page).collect();
                     let all = scale.mem.div_ceil(page);
                     (touched.len() as u64 * page, format!("{} of {all} pages loaded", touched.len()))
                 }
@@ -153,7 +153,7 @@ fn beyond(project: &Project, opened: &Opened, scale: &Scale) -> Result<Vec<Figur
     let seed = 0x1234_5678_9abc_def1;
     let piece = 1 << 20;
     let all = |count: &u64| {
-        places(piece, *count, seed, bytes).collect::<BTreeSet<_>>().len() as u64 == bytes / piece
+        offsets(piece, *count, seed, bytes).collect::<BTreeSet<_>>().len() as u64 == bytes / piece
     };
     let load = (bytes / piece..).find(all).unwrap_or_default();
     let mut figures = Vec::new();

@@ -8,7 +8,7 @@ use viaduct::{
 };
 use viaduct_build::Manifest;
 
-use super::rng::{expected_sum, places};
+use super::rng::{expected_sum, offsets};
 use super::{read, register, set, wrong};
 use crate::card::Opened;
 use crate::fail::{Failure, Result};
@@ -62,7 +62,7 @@ impl Worker {
         if !load.write {
             return expected_sum(&self.data, load.size, load.count, load.seed);
         }
-        for at in places(load.size, load.count, load.seed, self.data.len() as u64) {
+        for at in offsets(load.size, load.count, load.seed, self.data.len() as u64) {
             for word in (at..at + load.size).step_by(8) {
                 let bytes = (word ^ load.seed).to_le_bytes();
                 self.data[word as usize..word as usize + 8].copy_from_slice(&bytes);

@@ -11,7 +11,7 @@ use crate::pager::state::staging::Staged;
 use crate::pager::state::store::Store;
 use crate::protocol::desc::{Command, Event, Place};
 
-/// A fault, and its place among those that were taken together.
+/// A fault, and its index among those that were taken together.
 pub(in crate::pager) type Numbered = (usize, Event);
 
 /// Pages of one region that enter the card's TLBs together, from the first on.

@@ -14,7 +14,7 @@ use crate::protocol::regs::{VIA_SLOT_CTRL, VIA_SLOT_CTRL_ISOLATE_MASK};
 pub(in crate::pager) struct Entered {
     /// Pages that hold bytes of another owner, because the copy failed that should have filled them.
     pub(in crate::pager) spoiled: Vec<PageRef>,
-    /// Denials that the card has answered, by their place in the list.
+    /// Denials that the card has answered, by their index in the list.
     pub(in crate::pager) denied: Vec<usize>,
     /// The first error.
     pub(in crate::pager) error: Option<Error>,
