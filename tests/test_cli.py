@@ -167,6 +167,15 @@ def test_usage_errors(data: Path, tmp_path: Path):
         ("give the app's name", ["run", "build/apps/pass/pass.via", "--check"]),
         ("invalid value '0'", ["run", "pass", "--in", source, "--out", out, "--timeout", "0"]),
         ("invalid value '-1'", ["run", "pass", "--in", source, "--out", out, "--slot=-1"]),
+        ("'--slot <SLOT>': write a whole number, 0 or more", ["run", "pass", "--slot", "-1"]),
+        ("'--timeout <SECONDS>': write a whole number from 1 to 86400", ["ls", "--timeout", "0"]),
+        ("'--host-us <TIME>': write a number", ["bench", "fsrf", "--host-us", "x"]),
+        ("invalid value '7'", ["bench", "guest", "--kernel", "7"]),
+        ("not a folder; name another one", ["card", "--functions", str(data)]),
+        (
+            "responds with 32 bytes to a message of any length",
+            ["card", "--functions", str(tmp_path / "d"), "--disk-app", "sha256"],
+        ),
         ("unexpected argument", ["run", "pass", "--nonsense"]),
         *[
             (words, ["run", app, "--in", f"virtio:{name}", "--out", out, *card])
@@ -198,7 +207,10 @@ def test_usage_errors(data: Path, tmp_path: Path):
         # A group address, and no address.
         ("of one device", ["card", "--functions", str(tmp_path), "--mac=03:00:00:00:00:01"]),
         ("of one device", ["vm", "--mac=00:00:00:00:00:00", "--", "true"]),
-        ("cannot be used with", ["card", "--socket", str(tmp_path / "s"), "--net", "none"]),
+        (
+            "'--socket <PATH>' cannot be used with '--net <WHERE>'",
+            ["card", "--socket", str(tmp_path / "s"), "--net", "none"],
+        ),
         ("cannot be used with", ["card", "--socket", str(tmp_path / "s"), "--mac", "02:00:00:00:00:01"]),
         ("cannot be used with", ["card", "--functions", str(tmp_path), "--unconnected", "--disk", "64M"]),
         ("cannot be used with", ["vm", "--card", str(tmp_path), "--uart", "none", "--", "true"]),
@@ -669,7 +681,7 @@ def test_run_takes_an_image_with_its_manifest_beside_it(data: Path, tmp_path: Pa
     fails(1, "the manifest of app inc, the image is of pass", "run", image, *routes)
     image.write_bytes(b"VIA1")
     fails(1, "4 bytes, an image has 80", "run", image, *routes)
-    fails(1, "absent.via: No such file", "run", tmp_path / "absent.via", *routes)
+    fails(1, "absent.via: No such file or directory; give the name", "run", tmp_path / "absent.via", *routes)
 
 
 def test_run_on_memory_changes_a_copy(data: Path, tmp_path: Path):

@@ -146,7 +146,7 @@ int main(int argc, char** argv) {
 #define WITH(field, value) (memcpy(wrong, two, sizeof two), wrong[1].field = (value), wrong)
   FAILS(VIADUCT_E_ARGUMENT, "two routes", viaduct_run(slot, WITH(direction, VIADUCT_IN), 2, NULL, NULL));
   FAILS(VIADUCT_E_ARGUMENT, "7 is not a direction", viaduct_run(slot, WITH(direction, 7), 2, NULL, NULL));
-  FAILS(VIADUCT_E_NOT_FOUND, "there are out", viaduct_run(slot, WITH(port, "zzzz"), 2, NULL, NULL));
+  FAILS(VIADUCT_E_NOT_FOUND, "there is out only", viaduct_run(slot, WITH(port, "zzzz"), 2, NULL, NULL));
   FAILS(VIADUCT_E_ARGUMENT, "UTF-8", viaduct_run(slot, WITH(port, "\xc0"), 2, NULL, NULL));
   FAILS(VIADUCT_E_ARGUMENT, "reserved of routes[1] is 3",
         viaduct_run(slot, WITH(reserved, 3), 2, NULL, NULL));

@@ -185,13 +185,30 @@ fn above(output: &str) -> String {
 impl Error {
     pub(crate) fn io(path: impl AsRef<Path>) -> impl FnOnce(std::io::Error) -> Error {
         let path = path.as_ref().to_owned();
-        move |source| Error::Io { path, source }
+        move |source| Error::Io { path, source: cause(source) }
+    }
+}
+
+/// The system's error, without the name of the temporary file that it was about, which comes after its number.
+fn cause(e: std::io::Error) -> std::io::Error {
+    let text = e.to_string();
+    let number = text.split_once(") at path \"").and_then(|(before, _)| before.rsplit_once("(os error "));
+    match number.and_then(|(_, number)| number.parse().ok()) {
+        Some(number) if e.raw_os_error().is_none() => std::io::Error::from_raw_os_error(number),
+        _ => e,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn temporary_files_are_not_named() {
+        let error = tempfile::tempdir_in("/no/such/folder").unwrap_err();
+        let told = Error::io("apps")(error).to_string();
+        assert!(told.starts_with("apps: ") && !told.contains("such/folder"), "{told}");
+    }
 
     #[test]
     fn limits_are_named() {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
-use viaduct_build::{Project, Variant};
+use viaduct_build::{Project, Variant, meant};
 use viaduct_pci::{Location, PciFunction};
 use viaduct_sim::{Profile, SimCard, SimConfig};
 
@@ -172,8 +172,8 @@ fn simulated(profile: Option<&str>) -> Result<Arc<dyn PciFunction>> {
     let profile = match profile {
         None => Profile::default(),
         Some(name) => Profile::by_name(name).ok_or_else(|| {
-            let known = Profile::names().collect::<Vec<_>>().join(", ");
-            Failure::new(Code::NotFound, format!("no profile named {name:?}; there are {known}"))
+            let remedy = meant(name, Profile::names());
+            Failure::new(Code::NotFound, format!("no profile named {name:?}; {remedy}"))
         })?,
     };
     let project = project()?;

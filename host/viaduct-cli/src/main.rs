@@ -22,8 +22,8 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::fail::Failure;
 
@@ -62,9 +62,9 @@ enum Command {
 
 fn main() -> ExitCode {
     process::signals::fail_on_large_files();
-    let cli = match Cli::try_parse() {
+    let cli = match options().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
-        Err(error) => return no_command(&error),
+        Err(error) => return no_command(error),
     };
     let level = match cli.verbose {
         0 => "warn",
@@ -77,17 +77,52 @@ fn main() -> ExitCode {
     code
 }
 
+/// The options. A negative number is the value of the option before it, which says what it takes, and no option of its own.
+fn options() -> clap::Command {
+    let negative = |arg: clap::Arg| {
+        let of_option = !arg.is_positional() && arg.get_action().takes_values();
+        if of_option { arg.allow_negative_numbers(true) } else { arg }
+    };
+    Cli::command().mut_subcommands(|command| command.mut_args(negative))
+}
+
 /// Prints the help or version that was asked for, or the error of the parser.
-fn no_command(error: &clap::Error) -> ExitCode {
+fn no_command(mut error: clap::Error) -> ExitCode {
     let result = match not_text(error.kind()) {
         Some(failure) => Err(failure),
-        None if error.use_stderr() => error.exit(),
+        None if error.use_stderr() => {
+            name_given_ones(&mut error);
+            let rendered = match terminal::style::coloured(&std::io::stderr()) {
+                true => error.render().ansi().to_string(),
+                false => error.render().to_string(),
+            };
+            tell!("{}", viaduct_log::plain_words(rendered.trim_end()));
+            return ExitCode::from(2);
+        }
         None if terminal::style::coloured(&std::io::stdout()) => {
             process::tell::out(error.render().ansi().to_string().trim_end())
         }
         None => process::tell::out(error.render().to_string().trim_end()),
     };
     ended(result)
+}
+
+/// Leaves out of a conflict with many options those that were not given.
+fn name_given_ones(error: &mut clap::Error) {
+    let Some(ContextValue::Strings(all)) = error.get(ContextKind::PriorArg) else { return };
+    let given: Vec<String> = std::env::args_os().filter_map(|word| word.into_string().ok()).collect();
+    let is_given = |option: &&String| {
+        let name = option.split([' ', '=']).next().unwrap_or_default();
+        given
+            .iter()
+            .any(|word| word == name || word.strip_prefix(name).is_some_and(|rest| rest.starts_with('=')))
+    };
+    let few = match all.iter().filter(is_given).cloned().collect::<Vec<_>>() {
+        none if none.is_empty() => return,
+        mut one if one.len() == 1 => ContextValue::String(one.remove(0)),
+        several => ContextValue::Strings(several),
+    };
+    error.insert(ContextKind::PriorArg, few);
 }
 
 /// The argument that is not UTF-8: the parser does not name it, and names of folders need not be UTF-8. It is the one that the parser

@@ -7,9 +7,11 @@
 #![deny(missing_docs)]
 
 mod kept;
+mod options;
 mod throttle;
 
 pub use kept::{keep, kept};
+pub use options::plain_words;
 
 use std::fmt;
 use std::io::{IsTerminal, Write};

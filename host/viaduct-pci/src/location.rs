@@ -2,6 +2,7 @@
 //! Names of PCI functions outside of this process.
 
 use std::io::ErrorKind;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -65,6 +66,7 @@ impl Location {
 
 fn unix_error(path: &Path, error: PciError) -> PciError {
     let shown = path.display();
+    let is_socket = |meta: std::fs::Metadata| meta.file_type().is_socket();
     let nobody = |e: &std::io::Error| matches!(e.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused);
     match error {
         PciError::Busy(who) => PciError::Busy(format!("unix:{shown}: {who}; end it, or wait for it")),
@@ -77,6 +79,21 @@ fn unix_error(path: &Path, error: PciError) -> PciError {
             PciError::Unusable(format!(
                 "{shown}: is the socket of viaductd, or of another program, not of a card; programs use viaductd with \
                  `viaductd::client`; for a card of your own name the socket of a `viaduct card`"
+            ))
+        }
+        PciError::Os { source, .. } if source.raw_os_error() == Some(libc::ENAMETOOLONG) => PciError::Os {
+            what: format!("connecting to {shown} (the path of a socket has at most 107 bytes)"),
+            source,
+        },
+        PciError::Os { source, .. } if source.raw_os_error() == Some(libc::EACCES) => PciError::Os {
+            what: format!(
+                "connecting to {shown} (who serves the socket can let you write to it, with `chmod`)"
+            ),
+            source,
+        },
+        PciError::Os { .. } if std::fs::metadata(path).is_ok_and(|meta| !is_socket(meta)) => {
+            PciError::Unusable(format!(
+                "{shown}: is not a socket; name that of a card, as `viaduct card --socket PATH` creates it"
             ))
         }
         // No connection: the system's error says why.
@@ -119,6 +136,8 @@ mod tests {
         let _daemon = crate::SocketFile::packets(&path).unwrap();
         let error = Location::Unix(path).open().err().unwrap().to_string();
         assert!(error.contains("viaductd") && error.contains("viaduct card"), "{error}");
+        let error = Location::Unix(dir.path().into()).open().err().unwrap().to_string();
+        assert!(error.contains("is not a socket") && !error.contains("is there a card"), "{error}");
         let error = Location::Unix("x".repeat(200).into()).open().err().unwrap().to_string();
         assert!(error.contains("too long") && !error.contains("is there a card"), "{error}");
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::builder::RangedU64ValueParser;
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches, Parser};
 use clap_complete::Shell;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::signal::{SigSet, Signal};
@@ -93,7 +93,25 @@ fn profile(name: &str) -> std::result::Result<Profile, String> {
 }
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    // A negative number is the value of the option before it, which says what it takes.
+    let negative = |arg: clap::Arg| {
+        let takes = arg.get_action().takes_values();
+        if takes { arg.allow_negative_numbers(true) } else { arg }
+    };
+    let options = Args::command().mut_args(negative).try_get_matches();
+    let args = match options.and_then(|options| Args::from_arg_matches(&options)) {
+        Ok(args) => args,
+        Err(error) => {
+            let told = error.render().to_string();
+            let plain = viaduct_log::plain_words(&told);
+            if plain == told || !error.use_stderr() {
+                error.exit();
+            }
+            // That it cannot be written can be told nowhere.
+            let _ = write!(std::io::stderr(), "{plain}");
+            return ExitCode::from(2);
+        }
+    };
     viaduct_log::init(match args.verbose {
         0 => "viaductd=info,warn",
         1 => "info",

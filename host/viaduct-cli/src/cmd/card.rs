@@ -86,7 +86,10 @@ pub fn run(args: Args) -> Result {
     let mut connected = None;
     if let Some(dir) = &args.functions {
         let place = dir.display();
-        folders.make(dir).map_err(at(&place))?;
+        folders.make(dir).map_err(|e| match e.kind() {
+            ErrorKind::NotADirectory => at(&place)(e).by_usage(),
+            _ => at(&place)(e),
+        })?;
         // The management function has one user: this program, if it connects the others.
         if args.unconnected {
             servers.push(serve(&dir.join("mgmt.sock"), Arc::clone(&function) as _)?);
@@ -136,7 +139,10 @@ impl Folders {
             // `a/..`, or another program was faster.
             Err(_) if dir.is_dir() => {}
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {
-                return Err(Error::new(e.kind(), "this exists and is not a folder; name another one"));
+                return Err(Error::new(
+                    ErrorKind::NotADirectory,
+                    "this exists and is not a folder; name another one",
+                ));
             }
             Err(e) => return Err(e),
         }

@@ -138,6 +138,13 @@ fn find(what: &RunArgs) -> Result<(Manifest, Origin)> {
         return usage("--check needs the golden model, which an image does not have; give the app's name");
     }
     let path = Path::new(&what.app);
+    if std::fs::metadata(path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
+        return Err(Failure::Run(format!(
+            "{}: No such file or directory; give the name of an app of the project, or an image that `viaduct build` has \
+             written",
+            path.display()
+        )));
+    }
     regular(path)?;
     let (image, Container { name, .. }) = Container::read(path)?;
     let app = match Manifest::beside(path, &name)? {

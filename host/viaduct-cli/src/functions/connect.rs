@@ -9,7 +9,7 @@ use viaduct::{
     Attachment, Card, Disk, FeatureChange, Features, Function, FunctionKind, SECTOR, SharedBytes, Slot,
     Source, Through, Timeouts,
 };
-use viaduct_build::{Manifest, Project, Variant};
+use viaduct_build::{Length, Manifest, Project, Variant};
 use viaduct_sim::backend::{self, Cable};
 use viaduct_sim::{Entropy, SimCard};
 
@@ -305,7 +305,7 @@ impl ConnectArgs {
             streaming(project, name)?;
         }
         if let Some(name) = &self.disk_app {
-            registers(&streaming(project, name)?, &self.disk_registers(project, name)?)?;
+            registers(&of_a_disk(project, name)?, &self.disk_registers(project, name)?)?;
         }
         for name in &self.xdma_app {
             registers(&project.load(name)?, &[])?;
@@ -420,7 +420,7 @@ impl ConnectArgs {
         let (name, cut) = (source.name().display().to_string(), source.len() % SECTOR);
         let slot = Arc::new(match &self.disk_app {
             Some(name) => {
-                load(project, opened, &streaming(project, name)?, &self.disk_registers(project, name)?)?
+                load(project, opened, &of_a_disk(project, name)?, &self.disk_registers(project, name)?)?
             }
             None => opened.card.any_slot()?,
         });
@@ -451,6 +451,17 @@ fn streaming(project: &Project, name: &str) -> Result<Manifest> {
     usage(format!(
         "app {name} does not have exactly one input and one output stream, so no data can be sent through it"
     ))
+}
+
+/// An app that the data of a disk can pass through.
+fn of_a_disk(project: &Project, name: &str) -> Result<Manifest> {
+    let app = streaming(project, name)?;
+    match app.stream_out.first().map(|output| output.length) {
+        Some(Length::Message(bytes)) => usage(format!(
+            "app {name} responds with {bytes} bytes to a message of any length, but a disk needs as many as it has sent"
+        )),
+        _ => Ok(app),
+    }
 }
 
 /// Loads an app into a free slot and sets its registers.

@@ -41,7 +41,7 @@ pub fn set_registers(slot: &Slot, app: &Manifest, values: &Values) -> Result<()>
         if let Some(words) = values.get(&register.name) {
             let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
             let room = register.width.div_ceil(8) as usize;
-            slot.write_wide(place(register), &bytes[..room])?;
+            slot.write_wide(location(register), &bytes[..room])?;
         }
     }
     Ok(())
@@ -120,7 +120,7 @@ impl<'a> Loaded<'a> {
         let link = link_after.zip(link_before).map(|(b, a)| (b.0 - a.0, b.1 - a.1));
         let mut registers = BTreeMap::new();
         for register in self.app.registers.iter().filter(|r| r.access == Access::Ro) {
-            let value = self.slot.read_wide(place(register))?;
+            let value = self.slot.read_wide(location(register))?;
             let bytes = register.width.div_ceil(8) as usize;
             registers.insert(register.name.clone(), value.into_iter().take(bytes).collect());
         }
@@ -188,7 +188,7 @@ impl<'a> Loaded<'a> {
         let len = source.len();
         let mapping = self.slot.map(source, len, MapOptions::new(prot))?;
         let register = |name: &Option<String>| name.as_ref().and_then(|n| self.app.register(n));
-        let range = MemoryRange::of(&mapping, place(base), register(&port.bytes).map(place));
+        let range = MemoryRange::of(&mapping, location(base), register(&port.bytes).map(location));
         let mut job =
             MemoryJob::new(&self.slot, start.offset).range(range).stop_if(crate::process::signals::waiting);
         if let Some(done) = register(&port.done) {
@@ -199,13 +199,14 @@ impl<'a> Loaded<'a> {
         match report.denied {
             0 => Ok(report.cycles),
             n => Err(Failure::Run(format!(
-                "{n} accesses of the app were outside the file, or writes to one given with --in only"
+                "{n} accesses of the app were outside the file, or writes to one given with --in only; give it a file that is large enough, with --out if the app \
+                 changes it"
             ))),
         }
     }
 }
 
-fn place(register: &Register) -> viaduct::Register {
+fn location(register: &Register) -> viaduct::Register {
     viaduct::Register { offset: register.offset, width: register.width }
 }
 

@@ -66,14 +66,14 @@ impl Endpoint {
         match kind {
             "file" => Ok(Self::File(rest.into())),
             "host" => {
-                let size = number(rest).ok_or_else(|| fail("the size is not a number"))?;
-                let zeros = zeroed(size).ok_or_else(|| fail("there is not enough memory"))?;
+                let size = number(rest).ok_or_else(|| fail("the size is not a number of 64 bits"))?;
+                let zeros = zeroed(size).ok_or(Error::OutOfMemory { bytes: size })?;
                 Ok(Self::Bytes { name: text.into(), bytes: SharedBytes::new(zeros) })
             }
             "card" => {
                 let (addr, len) = rest.split_once('+').ok_or_else(|| fail("the length is missing"))?;
-                let addr = number(addr).ok_or_else(|| fail("the address is not a number"))?;
-                let len = number(len).ok_or_else(|| fail("the length is not a number"))?;
+                let addr = number(addr).ok_or_else(|| fail("the address is not a number of 64 bits"))?;
+                let len = number(len).ok_or_else(|| fail("the length is not a number of 64 bits"))?;
                 Ok(Self::Card { addr, len })
             }
             "fd" => match rest.parse() {

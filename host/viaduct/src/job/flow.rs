@@ -159,7 +159,11 @@ impl Pipe {
     /// The other end of a pipe would never have data, or take any.
     fn descriptor(name: &str, fd: RawFd, other: OFlag, why: &str) -> Result<Self> {
         let failed = |e: Errno| Error::file(name, "use it", e.into());
-        let flags = OFlag::from_bits_retain(fcntl(fd, FcntlArg::F_GETFL).map_err(failed)?);
+        let flags = fcntl(fd, FcntlArg::F_GETFL).map_err(|e| match e {
+            Errno::EBADF => Error::file(name, "use it, since it is not open in this process", e.into()),
+            e => failed(e),
+        })?;
+        let flags = OFlag::from_bits_retain(flags);
         if flags & OFlag::O_ACCMODE == other {
             return Err(Error::Invalid(format!("{name}: {why}; give the other end")));
         }

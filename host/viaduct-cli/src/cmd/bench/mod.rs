@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     rounds: u32,
     /// For `guest`: the kernel, as for `viaduct vm`
-    #[arg(long, value_name = "NAME", default_value = "6.12")]
+    #[arg(long, value_name = "NAME", default_value = "6.12", value_parser = crate::cmd::vm::KERNELS)]
     kernel: String,
     #[command(flatten)]
     choice: fsrf::Choice,

@@ -40,6 +40,8 @@ const OTHERS: Duration = Duration::from_secs(3600);
 const SPARE: u64 = 16 << 20;
 /// A snapshot that was unused for this time is removed.
 const UNUSED: Duration = Duration::from_secs(3 * 24 * 3600);
+/// Names of kernels.
+pub const KERNELS: [&str; 3] = ["6.12", "6.1", "new"];
 /// The management function.
 const MGMT: &str = "mgmt";
 
@@ -50,7 +52,7 @@ const MGMT: &str = "mgmt";
 #[command(group = crate::functions::connect::connecting().conflicts_with("card"))]
 pub struct Args {
     /// Kernel: 6.12 (Debian 13), 6.1 (Debian 12) or new (the newest packaged)
-    #[arg(long, value_name = "NAME", default_value = "6.12", value_parser = ["6.12", "6.1", "new"])]
+    #[arg(long, value_name = "NAME", default_value = "6.12", value_parser = KERNELS)]
     kernel: String,
     /// Run this shell script in the guest, with the words after -- as its arguments
     #[arg(long, value_name = "FILE")]
