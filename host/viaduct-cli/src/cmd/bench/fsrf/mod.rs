@@ -409,8 +409,7 @@ impl<'a> Bench<'a> {
                         note += &format!(", {times:.2} times one slot");
                     }
                     if drawn(system) {
-                        let shown = if quantity == Quantity::Slots { times } else { value };
-                        plot.add(kind(system), system, &place, at, shown);
+                        plot.add(kind(system), system, &place, at, value);
                     }
                     note += &counts(ran);
                     figures.push(Figure {

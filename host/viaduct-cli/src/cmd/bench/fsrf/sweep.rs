@@ -125,7 +125,7 @@ impl Quantity {
     /// The plot of a workload.
     pub fn plot(self, workload: &str, case: Case) -> Plot {
         let (title, axes) = match self {
-            Self::Slots => ("slots that work at once", ["slots", "times the throughput of one"]),
+            Self::Slots => ("slots that work at once", ["slots", "bytes per cycle"]),
             Self::Access => ("sizes of accesses to resident pages", ["bytes an access", "bytes per cycle"]),
             Self::Transfer if case == Case::Cold => {
                 ("sizes of transfers from a disk", ["bytes a transfer", "bytes per cycle"])
@@ -137,7 +137,8 @@ impl Quantity {
         let cold = if case == Case::Cold { "-cold" } else { "" };
         Plot::new(
             format!("fsrf-{}-{}{cold}", self.name(), workload.replace(' ', "-")),
-            Form::Lines,
+            // Lines of systems that grow alike would hide one another.
+            if self == Self::Slots { Form::Bars } else { Form::Lines },
             format!("{workload}: {title}"),
             "bytes over the mean time of the slots",
             axes,
