@@ -13,7 +13,56 @@
 
 namespace via {
 
-template <class Model>
+// A port of a model has its place in a vector of the socket, with whole words for each element.
+template <class T>
+constexpr size_t words(const T&) {
+  return (sizeof(T) + 3) / 4;
+}
+template <class T, size_t N>
+constexpr size_t words(const VlUnpacked<T, N>& port) {
+  return N * words(port[0]);
+}
+
+template <class T>
+inline void take_port(T& port, const uint32_t* v) {
+  std::memcpy(&port, v, sizeof port);
+}
+template <class T, size_t N>
+inline void take_port(VlUnpacked<T, N>& port, const uint32_t* v) {
+  for (size_t i = 0; i < N; i++) take_port(port[i], v + i * words(port[i]));
+}
+template <class T>
+inline void give_port(const T& port, uint32_t* v) {
+  if constexpr (sizeof port < sizeof *v)
+    *v = port;
+  else
+    std::memcpy(v, &port, sizeof port);
+}
+template <class T, size_t N>
+inline void give_port(const VlUnpacked<T, N>& port, uint32_t* v) {
+  for (size_t i = 0; i < N; i++) give_port(port[i], v + i * words(port[i]));
+}
+
+// The same for payloads: those elements whose bit of their valid is set.
+template <class T>
+inline void take_port(T& port, const uint32_t* v, uint64_t valid) {
+  if (valid & 1) take_port(port, v);
+}
+template <class T, size_t N>
+inline void take_port(VlUnpacked<T, N>& port, const uint32_t* v, uint64_t valid) {
+  for (size_t i = 0; i < N; i++) take_port(port[i], v + i * words(port[i]), valid >> i);
+}
+template <class T>
+inline void give_port(const T& port, uint32_t* v, uint64_t valid) {
+  if (valid & 1) give_port(port, v);
+}
+template <class T, size_t N>
+inline void give_port(const VlUnpacked<T, N>& port, uint32_t* v, uint64_t valid) {
+  for (size_t i = 0; i < N; i++) give_port(port[i], v + i * words(port[i]), valid >> i);
+}
+
+// `Ports` moves the ports between the model and the vectors of its socket (made by tools/parts.py).
+template <class Model, class Ports>
 class VerilatedPart final : public Part {
  public:
   VerilatedPart(VerilatedContext* context, const char* place, bool checks)
@@ -25,12 +74,12 @@ class VerilatedPart final : public Part {
   bool edge(bool left_out, const uint32_t* in, uint32_t* out) override {
     auto& r = top_.ports();
     if (checks) {
-      checked_edge(left_out, in);
+      checked_edge(left_out, in, out);
     } else {
-      std::memcpy(&r.in_i, in, sizeof r.in_i);
+      Ports::take(r, in);
       step();
     }
-    std::memcpy(out, &r.out_o, sizeof r.out_o);
+    Ports::give(r, out);
     return true;
   }
 
@@ -47,18 +96,17 @@ class VerilatedPart final : public Part {
     }
   }
 
-  void checked_edge(bool left_out, const uint32_t* in) {
+  void checked_edge(bool left_out, const uint32_t* in, uint32_t* out) {
     auto& r = top_.ports();
     // In reset and at the first edge behind it registers hold anything. The first input is rst_ni.
     const bool compares = (in[0] & 1) && edges_++ > 0;
     rested_ = left_out ? rested_ + 1 : 0;
     if (compares && left_out && rested_ <= 2) rests();
-    const auto before = r.out_o;
-    std::memcpy(&r.in_i, in, sizeof r.in_i);
+    Ports::take(r, in);
     top_.look();
-    if (compares) compare(before, "depends on an input of the same cycle");
+    if (compares) compare(out, "depends on an input of the same cycle");
     step();
-    if (compares && left_out) compare(before, "changes at an edge that would be left out");
+    if (compares && left_out) compare(out, "changes at an edge that would be left out");
   }
 
   // With its inputs as they were the part must not change, or it could not be left out; what does not change
@@ -73,17 +121,16 @@ class VerilatedPart final : public Part {
     std::abort();
   }
 
-  template <class Bits>
-  void compare(const Bits& before, const char* what) {
-    if (std::memcmp(&before, &top_.ports().out_o, sizeof before) == 0) return;
-    const auto* old = reinterpret_cast<const uint32_t*>(&before);
-    const auto* now = reinterpret_cast<const uint32_t*>(&top_.ports().out_o);
+  void compare(const uint32_t* old, const char* what) {
+    now_.assign(old, old + Ports::size(top_.ports()));
+    Ports::give(top_.ports(), now_.data());
+    if (std::memcmp(old, now_.data(), sizeof *old * now_.size()) == 0) return;
     for (size_t i = 0; i < outputs_.size(); i++) {
-      const uint32_t end = i + 1 < outputs_.size() ? outputs_[i + 1].first / 32 : sizeof before / 4;
-      for (uint32_t word = outputs_[i].first / 32; word < end; word++) {
-        if (old[word] == now[word]) continue;
+      const size_t end = i + 1 < outputs_.size() ? outputs_[i + 1].first / 32 : now_.size();
+      for (size_t word = outputs_[i].first / 32; word < end; word++) {
+        if (old[word] == now_[word]) continue;
         std::fprintf(stderr, "viaduct card: %s: %s %s: %08x, then %08x\n", place_.c_str(),
-                     outputs_[i].second.c_str(), what, old[word], now[word]);
+                     outputs_[i].second.c_str(), what, old[word], now_[word]);
         std::abort();
       }
     }
@@ -93,6 +140,7 @@ class VerilatedPart final : public Part {
   uint64_t edges_ = 0;   // out of reset
   uint64_t rested_ = 0;  // edges in a row that would be left out
   VerilatedModel<Model> top_;
+  std::vector<uint32_t> now_;                              // outputs that are compared
   std::vector<std::pair<uint32_t, std::string>> outputs_;  // where they begin, in bits
 };
 

@@ -24,6 +24,7 @@ would have been skipped changes an output, or the state though no input changes.
 
 import argparse
 import errno
+import itertools
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -170,14 +171,22 @@ class Port:
     def width(self) -> str:
         return " * ".join([self.stride(), *self.sizes()])
 
-    def elements(self, index: str = "int") -> tuple[str, str, str]:
-        """Iteration over all elements: heads of loops with an index of this type, the indices after the name, the number of an element."""
+    def elements(self, known: dict[str, int]) -> list[tuple[str, str, str]]:
+        """All elements: a head, the indices after the name, the number of the element. With all sizes known, by dimension, each element has no head
+        and a constant index; otherwise there is one, whose head is a loop."""
+        if all(dim in known for dim in self.dims):
+            all_indices = itertools.product(*(range(known[dim]) for dim in self.dims))
+            indices = [
+                "".join(f"[{i} + {self.ends(d)[1]}]" for i, d in zip(at, self.dims, strict=True))
+                for at in all_indices
+            ]
+            return [("", text, str(number)) for number, text in enumerate(indices)]
         heads, indices, number = "", "", "0"
         for i, (dim, size) in enumerate(zip(self.dims, self.sizes(), strict=True)):
-            heads += f"for ({index} i{i} = 0; i{i} < {size}; i{i}++) "
+            heads += f"for (int i{i} = 0; i{i} < {size}; i{i}++) "
             indices += f"[i{i} + {self.ends(dim)[1]}]"
             number = f"({number} * {size} + i{i})"
-        return heads, indices, number
+        return [(heads, indices, number)]
 
 
 @dataclass
@@ -248,6 +257,44 @@ def levels(head: Header, part: Part) -> list[Port]:
     ]
 
 
+def evaluated(text: str, names: dict[str, int]) -> int | None:
+    """The value of an expression of sums and products; none if it is another one or has names that are not known."""
+    if not re.fullmatch(r"[\w\s+*()-]+", text):
+        return None
+    try:
+        return int(eval(text, {"__builtins__": {}}, names))
+    except (NameError, SyntaxError, TypeError):
+        return None
+
+
+def geometry(defines: list[str]) -> dict[str, int]:
+    """The constants of via_pkg that count what a card has, with these macros (NAME=VALUE)."""
+    text = Path("rtl/common/via_pkg.sv").read_text()
+    values = dict(re.findall(r"^`define (VIA_NUM_\w+) (\d+)$", text, re.M))
+    for define in defines:
+        name, _, value = define.partition("=")
+        values[name] = value
+    constants = re.findall(r"parameter int unsigned (\w+) = `(VIA_NUM_\w+);", text)
+    return {name: int(values[macro]) for name, macro in constants if values[macro].isdecimal()}
+
+
+def sizes(head: Header, parts: list[Part], geometry: dict[str, int]) -> dict[str, int]:
+    """Sizes of the dimensions of the ports, those that are known and the same in all parts. `geometry` has the constants of via_pkg."""
+    found: list[dict[str, int | None]] = []
+    for part in parts:
+        names, given = dict(geometry), dict(part.parameters)
+        for name, text in re.findall(r"(\w+)\s*=\s*([^,]*?)\s*(?:,|$)", head.parameters, re.M):
+            value = evaluated(str(given.get(name, text)), names)
+            names.pop(name, None)
+            if value is not None:
+                names[name] = value
+        dims = {dim: size for p in head.ports for dim, size in zip(p.dims, p.sizes(), strict=True)}
+        found.append({dim: evaluated(size, names) for dim, size in dims.items()})
+    return {
+        dim: size for dim, size in found[0].items() if size and all(other[dim] == size for other in found)
+    }
+
+
 # ---------------------------------------------------------------- SystemVerilog
 QUIET = "\n".join(
     [
@@ -274,17 +321,30 @@ def offsets(ports: list[Port], width: str) -> list[str]:
     return [*lines, f"localparam int unsigned {width} = {last}"]
 
 
-def each(port: Port, vector: str, statement: str, valid: str = "", process: str = "") -> str:
-    """A statement for every element of a port: {element} is the element, {piece} its bits in the vector, {number} its number. With `valid`, a
-    condition, only while that holds; with a `process`, in one of its own for each element."""
-    heads, indices, number = port.elements("genvar" if process else "int")
-    piece = f"{vector}[At_{port.name} + {number} * {port.stride()} +: $bits({port.type})]"
-    guarded = f"if ({valid}) {statement}" if valid else statement
-    return heads + process + guarded.format(element=f"{port.name}{indices}", piece=piece, number=number)
+def each(port: Port, vector: str, statement: str, known: dict[str, int], valid: str = "") -> str:
+    """A statement for every element of a port: {element} is the element, {piece} its bits in the vector, {words} all bits of its words there,
+    {wide} the element extended to them. With `valid`, a condition, only while that holds."""
+    statements = []
+    for head, indices, number in port.elements(known):
+        place = f"{vector}[At_{port.name} + {number} * {port.stride()} +: "
+        element = f"{port.name}{indices}"
+        guard = f"if ({valid.format(number=number)}) " if valid else ""
+        made = statement.format(
+            element=element,
+            piece=f"{place}$bits({port.type})]",
+            words=f"{place}{port.stride()}]",
+            wide=f"{port.stride()}'({element})",
+        )
+        statements.append(head + guard + made)
+    return " ".join(statements)
 
 
-def lines_of(ports: list[Port], vector: str, statement: str, indent: int) -> str:
-    return "".join(f"{' ' * indent}{each(port, vector, statement)}\n" for port in ports)
+def lines_of(ports: list[Port], vector: str, statement: str, known: dict[str, int]) -> str:
+    return "".join(f"      {each(port, vector, statement, known)}\n" for port in ports)
+
+
+def port_list(head: Header) -> str:
+    return ",\n".join(f"  {p.way} {p.declaration()}" for p in [*head.inputs, *head.outputs])
 
 
 def valid_of(port: Port, ports: list[Port]) -> str:
@@ -296,29 +356,26 @@ def valid_of(port: Port, ports: list[Port]) -> str:
     return name
 
 
-def passed(ports: list[Port], vector: str, statement: str, indent: int) -> str:
-    """Passes the ports on, valids first. A payload is passed only with its valid: most are wide and seldom valid."""
+def by_valid(ports: list[Port]) -> list[tuple[Port, str]]:
+    """Ports and their valids, those without one first. A payload changes only with its valid, so it is passed only with it: most are wide and
+    seldom valid."""
+    return sorted(((p, valid_of(p, ports)) for p in ports), key=lambda pair: bool(pair[1]))
+
+
+def passed(ports: list[Port], vector: str, statement: str, known: dict[str, int]) -> str:
+    """Passes the ports on."""
     lines = []
-    for port in sorted(ports, key=lambda p: bool(valid_of(p, ports))):
-        valid = valid_of(port, ports)
+    for port, valid in by_valid(ports):
         # From the vector: an output's register has the valid of the last edge still.
         guard = f"{vector}[At_{valid} + {{number}}]" if valid else ""
-        lines.append(f"{' ' * indent}{each(port, vector, statement, guard)}\n")
+        lines.append(f"      {each(port, vector, statement, known, guard)}\n")
     return "".join(lines)
 
 
-def copied(ports: list[Port], vector: str, statement: str) -> str:
-    """Copies the ports between a part's block and its vector. A payload changes only with its valid, so it is copied only then."""
-    lines = []
-    for port in ports:
-        valid = valid_of(port, ports)
-        guard = f"1'({valid} >> {{number}})" if valid else ""
-        lines.append(f"  {each(port, vector, statement, guard, 'always_comb ')}\n")
-    return "".join(lines)
-
-
-def socket(head: Header, parts: list[Part]) -> str:
-    """The module that replaces the block in the card. `parts` are the existing variants of the block, alike but for their parameters."""
+def socket(head: Header, parts: list[Part], geometry: dict[str, int]) -> str:
+    """The module that replaces the block in the card. `parts` are the existing variants of the block, alike but for their parameters. Elements of
+    ports are passed one by one if `geometry` says how many there are: in a loop Verilator copies each of them once more."""
+    known = sizes(head, parts, geometry)
     for rule in ("sampled", "counted", "standing", "still"):
         if len({getattr(part, rule) for part in parts}) > 1:
             raise SystemExit(f"parts: error: {head.name}: its parts differ in `{rule}`")
@@ -341,7 +398,12 @@ def socket(head: Header, parts: list[Part]) -> str:
         for n, v in head.defaults.items()
         if n not in dict(parts[0].parameters)
     )
-    ports = ",\n".join(f"  {p.way} {p.declaration()}" for p in [*head.inputs, *head.outputs])
+    fixed += "".join(
+        f'  if ({size} != {known[dim]}) $error("{head.name}: tools/parts.py takes [{dim}] for {known[dim]}");\n'
+        for dim, size in {d: s for p in head.ports for d, s in zip(p.dims, p.sizes(), strict=True)}.items()
+        if dim in known
+    )
+    ports = port_list(head)
     constants = "".join(
         f"  {line};\n" for line in [*offsets(head.inputs, "InW"), *offsets(head.outputs, "OutW")]
     )
@@ -375,12 +437,12 @@ def socket(head: Header, parts: list[Part]) -> str:
   always_ff @(posedge clk_i) begin
     moves = !rst_ni{f" || {offered}" if offered else ""};
     if (!moves) begin
-{lines_of(levels(head, parts[0]), "in", "if ({element} != {piece}) moves = 1'b1;", 6)}    end
+{lines_of(levels(head, parts[0]), "in", "if ({wide} != {words}) moves = 1'b1;", known)}    end
     if (moves || !{still} || left != 0 || checks) begin
-{passed(head.inputs, "in", "{piece} = {element};", 6)}      // The outputs depend on its result; Verilator does not see that it writes them.
+{passed(head.inputs, "in", "{words} = {wide};", known)}      // The outputs depend on its result; Verilator does not see that it writes them.
       done = $c1("reinterpret_cast<via::Part*>(", part, ")->edge(", !moves && {still} && left == 0, ", (", in, ").data(), (", out, ").data())");
       if (done) begin
-{passed(head.outputs, "out", "{element} <= {piece};", 8)}      end
+{passed(head.outputs, "out", "{element} <= {piece};", known)}      end
     end
     left = moves ? 3'd{SETTLE} : left - 3'(left != 0);
     if (!{still} && left < 3'd{STAY}) left = 3'd{STAY};
@@ -390,52 +452,76 @@ endmodule
 
 
 def top(head: Header, part: Part) -> str:
-    """The top module of a part: vectors outside, the block inside."""
+    """The top module of a part: the block, with the part's parameters."""
     parameters = head.parameters
     for n, v in part.parameters:
         parameters = re.sub(rf"(\bparameter\s[^=]*\b{n}\s*=)[^,]*", rf"\1 {v}", parameters)
-    constants = ",\n".join(
-        [
-            *([parameters] if parameters else []),
-            *(f"  {line}" for line in [*offsets(head.inputs, "InW"), *offsets(head.outputs, "OutW")]),
-        ]
-    )
-    wires = "".join(f"  {p.declaration()};\n" for p in [*head.inputs, *head.outputs])
     settings = f"#({', '.join(f'.{n}({n})' for n in head.defaults)}) " if head.defaults else ""
-    # A process of its own for each element: with one for all, Verilator would evaluate it for the inputs, and once more for the registers.
-    unpacked = copied(head.inputs, "in_i", "{element} = {piece};")
-    packed = copied(head.outputs, "out_o", "{piece} = {element};")
     return f"""{QUIET}{head.macros}module {part.name}_part{head.imports}
-#({constants}
-) (
+{f"#({parameters}{chr(10)})" if parameters else ""} (
   input logic clk_i,
-  input bit [InW-1:0] in_i,
-  output bit [OutW-1:0] out_o
+{port_list(head)}
 );
-{wires}{unpacked}{packed}  {head.name} {settings}u (.*);
+  {head.name} {settings}u (.*);
 endmodule
 """
 
 
 # ---------------------------------------------------------------- C++
-def factory(parts: dict[str, str]) -> str:
-    """C++ that makes a part by its kind. `parts` has the model of each kind; their folders are in the path of included files."""
-    included = "".join(
-        f'#include "{model}/V{model}{what}.h"\n'
-        for model in parts.values()
-        for what in ("", "__Syms", "___024root")
+def moved(ports: list[Port], function: str) -> str:
+    """Statements that move the ports between a model and the vector of its socket, `v`."""
+    places, last = "", "v"
+    for port in ports:
+        places += f"    const auto at_{port.name} = {last};\n"
+        last = f"at_{port.name} + words(r.{port.name})"
+    return places + "".join(
+        f"    {function}(r.{port.name}, at_{port.name}{f', r.{valid}' if valid else ''});\n"
+        for port, valid in by_valid(ports)
     )
-    named = "".join(f"VIA_VERILATED(V{model})\n" for model in sorted(set(parts.values())))
+
+
+def ports_of(head: Header) -> str:
+    """C++ that moves the ports of a block's models."""
+    return f"""struct {head.name}_ports {{
+  template <class R>
+  static void take(R& r, const uint32_t* v) {{
+{moved(head.inputs, "take_port")}  }}
+  template <class R>
+  static void give(const R& r, uint32_t* v) {{
+{moved(head.outputs, "give_port")}  }}
+  // Words that are given.
+  template <class R>
+  static size_t size(const R& r) {{
+    return {" + ".join(f"words(r.{p.name})" for p in head.outputs)};
+  }}
+}};
+"""
+
+
+def factory(kinds: dict[str, Part]) -> str:
+    """C++ that makes a part by its kind. The folders of the parts' models are in the path of included files."""
+    models = {part.name: part for part in kinds.values()}
+    included = "".join(
+        f'#include "{model}/V{model}{what}.h"\n' for model in models for what in ("", "__Syms", "___024root")
+    )
+    named = "".join(f"VIA_VERILATED(V{model})\n" for model in sorted(models))
+    ports = "".join(
+        ports_of(header(source))
+        for _, source in sorted({part.module: part.source for part in models.values()}.items())
+    )
     chosen = "".join(
         f'  if (kind == "{kind}")\n'
-        f"    return std::make_unique<VerilatedPart<V{model}Model>>(context, place, checks);\n"
-        for kind, model in parts.items()
+        f"    return std::make_unique<VerilatedPart<V{part.name}Model, {part.module}_ports>>(context, place, checks);\n"
+        for kind, part in kinds.items()
     )
     return f"""// Made by tools/parts.py.
 {included}#include "part.h"
 
 {named}
 namespace via {{
+namespace {{
+{ports}}}  // namespace
+
 std::unique_ptr<Part> make_part(const std::string& kind, VerilatedContext* context, const char* place, bool checks) {{
 {chosen}  return nullptr;
 }}
@@ -451,7 +537,7 @@ def main() -> None:
     module = parser.parse_args().module
     kinds = [part for part in flat(CARD) if part.module == module]
     head = header(kinds[0].source)
-    print(socket(head, kinds))
+    print(socket(head, kinds, geometry([])))
     for kind in kinds:
         print(top(head, kind))
 

@@ -403,9 +403,10 @@ class Build:
         """The model, with sockets for its parts, which are found before the blocks of the same names."""
         if not inside:
             return model
+        geometry = parts.geometry(self.args.define)
         for source in sorted({part.source for part in inside}):  # in the same order every time
             kinds = [part for part in inside if part.source == source]
-            model.generated[f"sockets/{source.name}"] = parts.socket(parts.header(source), kinds)
+            model.generated[f"sockets/{source.name}"] = parts.socket(parts.header(source), kinds, geometry)
         model.folders = [model.work / "sockets", *model.folders]
         model.sockets = True
         return model
@@ -500,8 +501,10 @@ class Build:
         units = [(source, folder / f"{source.stem}.o", flags) for source in self.cpp()]
         if self.kind == "card":
             factory = self.work / "make_part.cpp"
-            factory.write_text(parts.factory({kind: part.name for kind, part in self.kinds.items()}))
+            factory.write_text(parts.factory(self.kinds))
             factory.with_suffix(".o").unlink(missing_ok=True)
+            level = self.fast(models[0])  # it moves what passes between parts at each edge
+            flags = [level, *self.common(), *self.own_flags(models[0]), "-include", str(self.prelude(level))]
             units.append((factory, factory.with_suffix(".o"), [*flags, f"-I{self.shared}", f"-I{self.work}"]))
         return units
 

@@ -82,17 +82,17 @@ def test_header(tmp_path: Path):
 def test_payloads_and_what_is_sampled_move_nothing(tmp_path: Path):
     head = read(tmp_path, BLOCK)
     assert [p.name for p in parts.levels(head, parts.Part("via_thing"))] == ["cmd_valid_i", "level_i"]
-    socket = parts.socket(head, [parts.Part("via_thing")])
+    socket = parts.socket(head, [parts.Part("via_thing")], {})
     moves = re.search(r"moves = (.*);", socket)
     # A valid that has a ready moves something with it; that it comes, as a change; one without, always.
     assert moves and moves[1] == "!rst_ni || |(cmd_valid_i & cmd_ready_o) || |m_r_valid_i"
-    counted = parts.socket(head, [parts.Part("via_thing", counted=("level_i",))])
+    counted = parts.socket(head, [parts.Part("via_thing", counted=("level_i",))], {})
     assert "moves = !rst_ni || |(cmd_valid_i & cmd_ready_o) || |level_i || |m_r_valid_i;" in counted
-    compared = re.findall(r"if \((\w+)\S* != in\[", socket)
+    compared = re.findall(r"if \(.*'\((\w+)\) != in\[", socket)
     assert compared == ["cmd_valid_i", "level_i"]
-    standing = parts.socket(head, [parts.Part("via_thing", standing=("m_r_valid_i",))])
+    standing = parts.socket(head, [parts.Part("via_thing", standing=("m_r_valid_i",))], {})
     assert "moves = !rst_ni || |(cmd_valid_i & cmd_ready_o);" in standing
-    assert re.findall(r"if \((\w+)[^()]*(?:\(1\)\])? != in\[", standing) == [
+    assert re.findall(r"if \(.*'\((\w+).*\) != in\[", standing) == [
         "cmd_valid_i",
         "level_i",
         "m_r_i",
@@ -106,37 +106,65 @@ def test_payloads_and_what_is_sampled_move_nothing(tmp_path: Path):
 
 
 def test_a_part_stays_some_cycles_after_an_input_and_after_its_report(tmp_path: Path):
-    socket = parts.socket(read(tmp_path, BLOCK), [parts.Part("via_thing")])
+    socket = parts.socket(read(tmp_path, BLOCK), [parts.Part("via_thing")], {})
     assert f"left = moves ? 3'd{parts.SETTLE} : left - 3'(left != 0);" in socket
     assert f"if (!still_o && left < 3'd{parts.STAY}) left = 3'd{parts.STAY};" in socket
     # Parts inside take SETTLE cycles after an input, which this one does not see: it must not stop before them.
     assert parts.STAY >= parts.SETTLE
 
 
-def test_a_payload_in_a_part_is_copied_with_its_valid(tmp_path: Path):
-    top = parts.top(read(tmp_path, BLOCK), parts.Part("via_thing"))
-    assert "always_comb if (1'(cmd_valid_i >> 0)) cmd_i = in_i[At_cmd_i" in top
-    assert re.search(r"for \(genvar i0 = 0;.*always_comb if \(1'\(m_r_valid_i >> \(.*\)\)\) m_r_i\[i0", top)
-    assert "always_comb level_i = in_i[At_level_i" in top
+def test_a_payload_passes_with_its_valid(tmp_path: Path):
+    head = read(tmp_path, BLOCK)
+    socket = parts.socket(head, [parts.Part("via_thing", (("Depth", "$clog2(9)"),))], {})
+    assert "if (in[At_cmd_valid_i + 0]) in[At_cmd_i + 0" in socket
+    assert re.search(r"for \(int i0 = 0;.*if \(in\[At_m_r_valid_i \+ .*i0\)\]\) in\[At_m_r_i", socket)
+    taken = parts.ports_of(head)
+    assert "take_port(r.cmd_i, at_cmd_i, r.cmd_valid_i);" in taken
+    assert "take_port(r.m_r_i, at_m_r_i, r.m_r_valid_i);" in taken
+    assert "take_port(r.level_i, at_level_i);" in taken
+    # Behind the valid, of which the model's is asked.
+    assert taken.index("take_port(r.m_r_valid_i") < taken.index("take_port(r.m_r_i")
+    assert "return words(r.cmd_ready_o) + words(r.count_o) + words(r.still_o);" in taken
+
+
+def test_elements_pass_one_by_one_if_their_number_is_known(tmp_path: Path):
+    head = read(tmp_path, BLOCK)
+    kinds = [parts.Part("via_thing", (("Depth", "2 * NumSlots"),))]
+    assert parts.sizes(head, kinds, {"NumSlots": 1}) == {"W:1": 2, "8": 8, "W": 2}
+    socket = parts.socket(head, kinds, {"NumSlots": 1})
+    assert "for (int" not in socket
+    for number in (0, 1):
+        assert f"if (in[At_m_r_valid_i + {number}]) in[At_m_r_i + {number} * " in socket
+        assert f"'(m_r_i[{number} + (1)]);" in socket
+    assert "count_o[7 + 0][1 + 0] <= out[At_count_o + 15 * " in socket
+    assert "if (((W) - (1) + 1) != 2) $error" in socket
+    # Not with an expression that is not understood, nor if the kinds differ.
+    assert parts.sizes(head, [parts.Part("via_thing", (("Depth", "$clog2(9)"),))], {}) == {"8": 8}
+    assert parts.sizes(head, [parts.Part("via_thing", (("Depth", n),)) for n in (4, 8)], {}) == {"8": 8}
+
+
+def test_the_geometry_is_that_of_the_macros():
+    assert parts.geometry([]) == {"NumSlots": 4, "NumChan": 4, "NumStreams": 1}
+    assert parts.geometry(["VIA_NUM_SLOTS=2", "VIA_SIM"])["NumSlots"] == 2
 
 
 def test_a_socket_chooses_the_kind_by_its_parameters(tmp_path: Path):
     head = read(tmp_path, BLOCK)
     kinds = [parts.Part("via_thing", (("Depth", n),)) for n in (4, 8)]
-    socket = parts.socket(head, kinds)
+    socket = parts.socket(head, kinds, {})
     assert 'Depth == (4) && 1 ? "via_thing_Depth4" : Depth == (8) && 1 ? "via_thing_Depth8" : ""' in socket
     # A parameter that no kind sets has to be what the kinds are made with.
     assert "if (Fast != 1'b0) $error" in socket and "if (Depth" not in socket
     # An expression is not in the name, but in the part.
     part = parts.Part("via_thing", (("Depth", "NumSlots + 1"), ("Fast", 1)))
-    assert 'Depth == (NumSlots + 1) && Fast == (1) && 1 ? "via_thing_Fast1"' in parts.socket(head, [part])
+    assert 'Depth == (NumSlots + 1) && Fast == (1) && 1 ? "via_thing_Fast1"' in parts.socket(head, [part], {})
     assert re.search(r"int unsigned Depth = NumSlots \+ 1,.*bit +Fast  = 1,", parts.top(head, part), re.S)
 
 
 def test_kinds_must_be_alike_and_have_names_of_their_own(tmp_path: Path):
     four, eight = (parts.Part("via_thing", (("Depth", n),)) for n in (4, 8))
     with pytest.raises(SystemExit, match="differ in `counted`"):
-        parts.socket(read(tmp_path, BLOCK), [four, replace(eight, counted=("level_i",))])
+        parts.socket(read(tmp_path, BLOCK), [four, replace(eight, counted=("level_i",))], {})
     with pytest.raises(SystemExit, match="two parts have the same name"):
         parts.flat((four, replace(eight, parameters=(("Depth", 4),))))
 
@@ -152,12 +180,12 @@ def test_kinds_must_be_alike_and_have_names_of_their_own(tmp_path: Path):
 )
 def test_what_cannot_be_a_part_is_refused(tmp_path: Path, was: str, now: str, why: str):
     with pytest.raises(SystemExit, match=re.escape(why)):
-        parts.socket(read(tmp_path, BLOCK.replace(was, now)), [parts.Part("via_thing")])
+        parts.socket(read(tmp_path, BLOCK.replace(was, now)), [parts.Part("via_thing")], {})
 
 
 def test_a_part_may_say_by_another_output_when_it_is_still(tmp_path: Path):
     head = read(tmp_path, BLOCK.replace("still_o", "stands_o"))
-    assert "!stands_o" in parts.socket(head, [parts.Part("via_thing", still="stands_o")])
+    assert "!stands_o" in parts.socket(head, [parts.Part("via_thing", still="stands_o")], {})
 
 
 def blocks_in(path: Path) -> set[str]:
