@@ -358,6 +358,7 @@ class Build:
             packages += [p for p in found("rtl/*/via_*_pkg.sv") if p not in packages]
             packages += [Path("tools/lint.vlt"), *found("build/regs/*.vlt"), *found("build/regs/*_pkg.sv")]
             packages += [Path("rtl/common/tb/via_tb_assert.sv")] if self.checked() else []
+            packages += [Path("sim/split.vlt")] if self.parts and not self.checked() else []
         return packages
 
     def folders(self) -> list[Path]:

@@ -65,7 +65,9 @@ module via_xbar_rd
   logic [DataW+1:0] back[NumSub];  // response and data of a beat
   logic [NumMgr-1:0] mgr_still, mgr_idle;
   logic [NumSub-1:0] tgt_still;
-  always_comb for (int unsigned t = 0; t < NumSub; t++) back[t] = {m_r_i[t].resp, m_r_i[t].data};
+  for (genvar t = 0; t < NumSub; t++) begin : gen_back
+    assign back[t] = {m_r_i[t].resp, m_r_i[t].data};
+  end
 
   for (genvar m = 0; m < NumMgr; m++) begin : gen_mgr
     via_xbar_rd_mgr #(

@@ -74,7 +74,9 @@ module via_xbar_wr
   axi_resp_e back[NumSub];
   logic [NumMgr-1:0] mgr_still, mgr_idle;
   logic [NumSub-1:0] tgt_still;
-  always_comb for (int unsigned t = 0; t < NumSub; t++) back[t] = m_b_i[t].resp;
+  for (genvar t = 0; t < NumSub; t++) begin : gen_back
+    assign back[t] = m_b_i[t].resp;
+  end
 
   for (genvar m = 0; m < NumMgr; m++) begin : gen_mgr
     via_xbar_wr_mgr #(
