@@ -62,9 +62,18 @@ module via_xbar_share
   assign refill = all_spent && any != '0;
   always_comb for (int unsigned w = 0; w < Ways; w++) valid_o[w] = !spent[w] || all_spent && (req_i[w] & fill[w] & near[w]) != '0;
   assign used = ack_i & valid_o;
+
+  // Registers change in a cycle with a request, and in the one behind it: in others there is nothing to simulate.
+  logic moves, stirred_q;
+  assign moves = any != '0 || stirred_q;
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) alone_q <= '0;
-    else alone_q <= (any & (any - 1'b1)) == '0 ? any : '0;
+    if (!rst_ni) begin
+      alone_q   <= '0;
+      stirred_q <= 1'b0;
+    end else if (moves) begin
+      alone_q   <= (any & (any - 1'b1)) == '0 ? any : '0;
+      stirred_q <= any != '0;
+    end
   end
 
   // Of a manager that requests both ways the next refill is for way `turn_q`.
@@ -109,7 +118,7 @@ module via_xbar_share
           balance_q  <= '0;
           near_q     <= 1'b0;
           later_q[m] <= {N{1'b1}} << m << 1;
-        end else begin
+        end else if (moves) begin
           automatic logic [7:0] charge = (9'(len_i[w][m]) >= 9'(Most)) ? 8'(Most - 1) : len_i[w][m];  // beats - 1
           automatic logic signed [BalanceW-1:0] base = balance_q;
           if (below[w][m] && refill && fill[w][m]) base = base + BalanceW'(Quantum);
@@ -145,7 +154,7 @@ module via_xbar_share
         now_q       <= '0;
         past_q      <= '0;
         shared_o[w] <= '0;
-      end else begin
+      end else if (moves) begin
         if (used != '0 && recent_q == '1) begin
           now_q  <= req_i[w];
           past_q <= now_q;
