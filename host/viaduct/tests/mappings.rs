@@ -746,8 +746,7 @@ fn frames_are_made_free_before_they_are_needed() {
     let at = |n: u64| mapping.va() + n * PAGE;
     // Pages that are not neighbours, so that none is read ahead.
     for n in 0..160 {
-        fake.miss(0, &[(at(n * 37 % 400), false)]);
-        serve(&slot);
+        add_one(&slot, at(n * 37 % 400), PAGE).unwrap();
         let stats = slot.pager_stats();
         let resident = stats.pages_in - stats.evicted;
         let spare = if stats.evicted > 0 { 16 } else { 0 };

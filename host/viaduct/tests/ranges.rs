@@ -50,6 +50,7 @@ fn shared(slot: &Slot, path: &Path, pages: u64, options: MapOptions) -> Mapping 
 fn touch(slot: &Slot, fake: &FakeCard, va: u64) {
     fake.miss(0, &[(va, false)]);
     assert_eq!(slot.wait_irq(u64::MAX, Duration::from_millis(10)).unwrap(), None);
+    fake.read(0, va);
 }
 
 const INVALIDATE: SyncMode = SyncMode { durable: false, invalidate: true };
@@ -506,13 +507,15 @@ fn advice_on_use_changes_what_is_evicted() {
     assert!(loaded_again(Advice::Normal) >= 32, "the older pages went");
 
     // Pages that are used seldom, or in order, go first, though they were used last. An eighth of the frames is their share.
-    for (advice, left) in [(Advice::LowUse, 24..=32), (Advice::Sequential, 24..=32), (Advice::Normal, 0..=0)]
+    // They take it by groups of eight, two of which may be on their way.
+    for (advice, left) in [(Advice::LowUse, 16..=32), (Advice::Sequential, 16..=32), (Advice::Normal, 0..=0)]
     {
         let fake = FakeCard::new();
         let slot = open(&fake);
         slot.set_frame_budget(64 * PAGE);
-        let map = || slot.map(Source::anonymous(256 * PAGE).unwrap(), 256 * PAGE, rw()).unwrap();
-        let (stream, other) = (map(), map());
+        let map = |pages| slot.map(Source::anonymous(pages * PAGE).unwrap(), pages * PAGE, rw()).unwrap();
+        // All pages of the other one are used: none is read ahead for nothing.
+        let (stream, other) = (map(256), map(32));
         // Advice that comes after the pages counts for them too.
         assert_eq!(add_one(&slot, other.va(), 32 * PAGE), 0);
         assert_eq!(add_one(&slot, stream.va(), PAGE), 0);
@@ -521,6 +524,31 @@ fn advice_on_use_changes_what_is_evicted() {
         let there = (0..32).filter(|&n| fake.page(0, other.va() + n * PAGE).is_some()).count();
         assert!(left.contains(&there), "{advice:?}: {there}");
     }
+}
+
+#[test]
+fn pages_that_wait_for_their_first_use_stay_as_long_as_others_would() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    slot.set_frame_budget(64 * PAGE);
+    let map = |pages: u64| slot.map(Source::anonymous(pages * PAGE).unwrap(), pages * PAGE, rw()).unwrap();
+    let (input, output) = (map(64), map(64));
+    input.advise(Advice::WillNeed).unwrap();
+    assert_eq!(slot.pager_stats().pages_in, 64);
+    // An app that reads in order, and writes what comes of it some pages later.
+    assert_eq!(add_one(&slot, input.va(), 24 * PAGE), 0);
+    for n in 24..64 {
+        assert_eq!(add_one(&slot, output.va() + (n - 24) * PAGE, PAGE), 0);
+        assert_eq!(add_one(&slot, input.va() + n * PAGE, PAGE), 0);
+    }
+    assert!(slot.pager_stats().pages_in <= 64 + 64, "nothing comes twice: {:?}", slot.pager_stats());
+    // What nobody uses goes all the same.
+    let (unused, other) = (map(64), map(256));
+    unused.advise(Advice::WillNeed).unwrap();
+    let there = || (0..64).filter(|&n| fake.page(0, unused.va() + n * PAGE).is_some()).count();
+    assert!(there() >= 48, "{}", there());
+    assert_eq!(add_one(&slot, other.va(), 256 * PAGE), 0);
+    assert_eq!(there(), 0);
 }
 
 #[test]

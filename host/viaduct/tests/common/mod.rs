@@ -249,6 +249,14 @@ impl FakeCard {
         Some(state.card_read(at, PAGE as usize))
     }
 
+    /// An access that reads, if its page is mapped: the card notes it.
+    pub fn read(&self, slot: usize, va: u64) {
+        if self.page(slot, va / PAGE * PAGE).is_some() {
+            let read = self.state.lock().unwrap().access(slot, va, &mut [0], false);
+            assert!(read.is_ok(), "it is mapped");
+        }
+    }
+
     /// An access that writes: whether it is allowed; `None` if it waits for its page, and is to be tried again.
     pub fn write(&self, slot: usize, va: u64, data: &[u8]) -> Option<bool> {
         let result = self.state.lock().unwrap().access(slot, va, &mut data.to_vec(), true);

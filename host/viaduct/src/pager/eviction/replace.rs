@@ -5,7 +5,7 @@ use crate::card::memory::FrameSize;
 use crate::dispatch::Dispatcher;
 use crate::error::Result;
 use crate::pager::state::advice::Keep;
-use crate::pager::state::region::{Page, PageRef};
+use crate::pager::state::region::{Page, PageRef, Use};
 use crate::pager::state::space::Space;
 use crate::protocol::desc::*;
 
@@ -22,6 +22,11 @@ impl Space {
                 self.resident -= size.bytes();
             }
         }
+    }
+
+    /// Pages that hold frames, those that are leaving among them.
+    pub(in crate::pager) fn frames_held(&self) -> usize {
+        self.clock.len() + self.leaving.iter().map(|leaving| leaving.pages.len()).sum::<usize>()
     }
 
     /// Takes pages that were not accessed for long from the clock, with their class. Those of lower classes go first. `taken` frames are there
@@ -45,8 +50,9 @@ impl Space {
                 let looks = 2 * self.clock.queue(keep).len();
                 chosen = self.idle(d, keep, looks)?;
             }
-            if chosen.is_empty() && due {
-                // Those of low use go in their order; of others all are in constant use: the oldest goes.
+            if chosen.is_empty() && (at_once || due && keep == Keep::Low) {
+                // Those of low use go in their order; of others all are in constant use, or wait for it: the oldest goes, for what is needed
+                // at once.
                 let most = if keep == Keep::Low { EVICT } else { 1 };
                 chosen = self.oldest(keep, most);
             }
@@ -63,7 +69,8 @@ impl Space {
         ((self.clock.queue(Keep::Low).len() + taken) as u64) < share
     }
 
-    /// Takes pages of a class from the clock that were not accessed since they were last looked at, after so many looks at most.
+    /// Takes pages of a class from the clock that were not accessed since they were last looked at, and do not wait for their first use, after
+    /// so many looks at most.
     pub(in crate::pager) fn idle(
         &mut self,
         d: &Dispatcher,
@@ -72,6 +79,7 @@ impl Space {
     ) -> Result<Vec<PageRef>> {
         let mut chosen = Vec::new();
         let mut bytes = 0;
+        let (loaded, frames) = (self.clock.loaded(), self.frames_held());
         while chosen.is_empty() && looks > 0 {
             let count = self.clock.queue(keep).len().min(EVICT).min(looks);
             looks = looks.saturating_sub(count);
@@ -84,7 +92,7 @@ impl Space {
                 let size = self.regions[&at.0].page_bytes();
                 let pinned = self.is_held(&at);
                 let Some(page) = self.page(at.0, at.1) else { continue };
-                if std::mem::take(&mut page.accessed) || pinned {
+                if page.look(loaded, frames) != Use::Over || pinned {
                     self.clock.push(at, keep);
                 } else if bytes < EVICT as u64 * PAGE {
                     bytes += size;

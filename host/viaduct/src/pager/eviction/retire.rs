@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::pager::eviction::replace::EVICT;
 use crate::pager::state::advice::Keep;
 use crate::pager::state::batch::{GROUPS, Leaving, Stage};
-use crate::pager::state::region::{Page, PageRef};
+use crate::pager::state::region::{Page, PageRef, Use};
 use crate::pager::state::space::Space;
 use crate::pager::state::store::{Run, Store};
 use crate::protocol::desc::*;
@@ -203,12 +203,27 @@ impl Space {
             return self.fetch_next(d, Leaving::new(pages, keep, stage, lane), 0);
         }
         let (mut idle, looked) = (Vec::new(), pages.len());
-        for at in pages.drain(..) {
-            let pinned = self.is_held(&at);
+        let (loaded, frames) = (self.clock.loaded(), self.frames_held() + looked);
+        // Frames are needed now: none is free, and no others leave.
+        let leave = self.leaving.iter().any(|leaving| leaving.stage != Stage::Asked);
+        let needed = self.resident >= self.room(d) && !leave;
+        let mut uses = Vec::new();
+        for at in pages {
+            let held = self.is_held(&at);
             let Some(page) = self.page(at.0, at.1) else { continue };
-            match std::mem::take(&mut page.accessed) || pinned {
-                true => self.clock.push(at, keep),
-                false => idle.push(at),
+            let found = page.look(loaded, frames);
+            uses.push((at, if held { Use::Current } else { found }));
+        }
+        // Then some go of which only that much is known, that they were used at some time, if there are no better ones: a fault would wait
+        // until all others were looked at too.
+        let none = uses.iter().all(|&(_, found)| found != Use::Over);
+        let mut some = if needed && none { SMALL } else { 0 };
+        for (at, found) in uses {
+            let goes = found == Use::Over || found == Use::Some && some > 0;
+            some -= u64::from(goes && none);
+            match goes {
+                true => idle.push(at),
+                false => self.clock.push(at, keep),
             }
         }
         match idle.is_empty() {

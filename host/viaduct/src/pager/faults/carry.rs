@@ -283,11 +283,12 @@ impl Space {
         let keep = self.regions[&start].class();
         if let Some(paged) = self.regions.get_mut(&start).and_then(Region::paged_mut) {
             for &(n, place) in &pages {
-                paged.pages.insert(n, Page::loaded(place));
+                let mut page = Page::loaded(place);
                 match place {
-                    Place::Card(_) => self.clock.push((start, n), keep),
+                    Place::Card(_) => page.turn = self.clock.enter((start, n), keep),
                     Place::Host(_) => self.stats.overflowed += u64::from(!paged.on_host),
                 }
+                paged.pages.insert(n, page);
             }
         }
         self.stats.pages_in += filled;

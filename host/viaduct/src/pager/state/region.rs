@@ -115,8 +115,25 @@ pub(in crate::pager) struct Page {
     pub(in crate::pager) mapped_at: u64,
     pub(in crate::pager) dirty: bool,
     pub(in crate::pager) accessed: bool,
+    /// It had been used when it was looked at for eviction.
+    pub(in crate::pager) used: bool,
+    /// Its number in the order in which pages were loaded into frames.
+    pub(in crate::pager) turn: u64,
     /// Its frame may hold bytes of another owner: it is not used, and nothing is written back from it.
     pub(in crate::pager) spoiled: bool,
+}
+
+/// Use of a page, as far as a look at it tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::pager) enum Use {
+    /// It was used since it was looked at before.
+    Current,
+    /// It was used at some time since it was loaded.
+    Some,
+    /// It was loaded ahead of its first use, and after it fewer pages than there are frames.
+    Awaited,
+    /// It was not used since it was looked at before, or not at all for too long.
+    Over,
 }
 
 /// A page by its region's address and its number.
@@ -125,7 +142,29 @@ pub(in crate::pager) type PageRef = (u64, u64);
 impl Page {
     /// A page that is loaded, and not in the card's TLBs yet.
     pub(in crate::pager) fn loaded(place: Place) -> Self {
-        Self { place, mapped: false, since: 0, mapped_at: 0, dirty: false, accessed: false, spoiled: false }
+        Self {
+            place,
+            mapped: false,
+            since: 0,
+            mapped_at: 0,
+            dirty: false,
+            accessed: false,
+            used: false,
+            turn: 0,
+            spoiled: false,
+        }
+    }
+
+    /// What the card's bit says when it is looked at for eviction. `loaded` pages were loaded so far, and there are so many with frames.
+    pub(in crate::pager) fn look(&mut self, loaded: u64, frames: usize) -> Use {
+        let (accessed, used) = (std::mem::take(&mut self.accessed), self.used);
+        self.used |= accessed;
+        match (accessed, used) {
+            (true, true) => Use::Current,
+            (true, false) => Use::Some,
+            (false, false) if loaded - self.turn < frames as u64 => Use::Awaited,
+            (false, _) => Use::Over,
+        }
     }
 
     /// Whether its bytes must be written back.
@@ -283,5 +322,28 @@ impl Region {
         };
         self.len = cut;
         Some(Self { len, prot, size, kind: Kind::Paged(Box::new(rest)), table })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_waits_for_its_first_use_as_long_as_it_would_stay_in_turn() {
+        let mut page = Page { turn: 10, ..Page::loaded(Place::Card(0)) };
+        assert_eq!(page.look(10, 8), Use::Awaited);
+        assert_eq!(page.look(17, 8), Use::Awaited);
+        assert_eq!(page.look(18, 8), Use::Over);
+    }
+
+    #[test]
+    fn the_first_look_at_a_page_does_not_tell_when_it_was_used() {
+        let mut page = Page { turn: 10, ..Page::loaded(Place::Card(0)) };
+        page.accessed = true;
+        assert_eq!(page.look(10, 8), Use::Some);
+        assert_eq!(page.look(10, 8), Use::Over);
+        page.accessed = true;
+        assert_eq!(page.look(10, 8), Use::Current);
     }
 }
