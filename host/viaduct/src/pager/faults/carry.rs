@@ -200,7 +200,7 @@ impl Space {
                 false => plan.later.extend(load.fault),
             }
             if let Some(paged) = self.paged(load.start) {
-                paged.ahead = load.before;
+                paged.ahead = *load.before;
             }
         }
         for load in loads.iter().rev() {

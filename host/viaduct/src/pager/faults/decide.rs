@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Decides what each fault takes.
 
+use std::sync::Arc;
+
 use crate::pager::faults::plan::Plan;
 use crate::pager::state::advice::Locality;
 use crate::pager::state::ahead::MOST;
@@ -191,7 +193,7 @@ impl Space {
             staged,
             write,
             next,
-            ..Load::new(start, before)
+            ..Load::new(start, Arc::new(before))
         });
     }
 }

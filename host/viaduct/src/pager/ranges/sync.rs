@@ -263,7 +263,7 @@ impl Space {
             return Ok(Some(start + number * step));
         }
         let staged = self.staging.take_parts(bytes, piece(step) * step);
-        let load = Load { number, count, staged, ..Load::new(start, before) };
+        let load = Load { number, count, staged, ..Load::new(start, Arc::new(before)) };
         let mut plan = Plan { loads: vec![load], ..Plan::default() };
         self.carry_out(d, &mut plan, &[])?;
         let end = number + count;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 use crate::backing::threads::Threads;
 use crate::dispatch::Dispatcher;
@@ -32,7 +32,7 @@ pub(in crate::pager) struct Load {
     /// So many pages behind it are needed next.
     pub(in crate::pager) next: u64,
     /// Read-ahead of the mapping before this.
-    pub(in crate::pager) before: Ahead,
+    pub(in crate::pager) before: Arc<Ahead>,
 }
 
 /// Bytes that are read together, unless a page has more: they go to the card as soon as they have come, while the rest of the run is being
@@ -46,7 +46,7 @@ pub(in crate::pager) fn piece(page_bytes: u64) -> u64 {
 
 impl Load {
     /// No pages, of the region at `start`.
-    pub(in crate::pager) fn new(start: u64, before: Ahead) -> Self {
+    pub(in crate::pager) fn new(start: u64, before: Arc<Ahead>) -> Self {
         let (staged, places, others) = (Vec::new(), Vec::new(), Vec::new());
         Self {
             fault: None,
@@ -82,7 +82,7 @@ impl Load {
                 staged: staged.by_ref().take(1).collect(),
                 places: places.to_vec(),
                 write: self.write,
-                ..Self::new(self.start, self.before)
+                ..Self::new(self.start, Arc::clone(&self.before))
             });
         }
         let last = pieces.len() - 1;
