@@ -8,10 +8,10 @@
 
 `card` makes build/card/libviaduct_card.so: the shell and the models in sim/, without functions, as with VIA_FN_MASK=0. With --functions it
 makes build/card/libviaduct_card_functions.so, the card with all its functions, from the same models where they are the same. With --trace
-it makes build/card-trace/libviaduct_card.so, with and without --functions likewise; with --coverage or --assert build/card-coverage/… and
-build/card-assert/…, which have functions: all, or those of `--define VIA_FN_MASK=…`. `slot` makes the object of one app around its `via_slot`, `rival` the program build/rivals/rival
-with the other systems of `viaduct bench fsrf`. All find modules by name in rtl/*/ and build/regs and read via_pkg first. Relative paths are
-relative to the project's folder.
+it makes build/card-trace/libviaduct_card.so, with and without --functions likewise; with --coverage build/card-coverage/…, which has all
+functions; with --assert build/card-assert/…, which has those of `--define VIA_FN_MASK=…`, by default network and entropy. `slot` makes the
+object of one app around its `via_slot`, `rival` the program build/rivals/rival with the other systems of `viaduct bench fsrf`. All find
+modules by name in rtl/*/ and build/regs and read via_pkg first. Relative paths are relative to the project's folder.
 
 Nothing is done if no input changed: sources (those Verilator read the last time), C++ files, arguments and tool versions are compared by
 content with stamp.json next to the generated files. Its paths are relative to the project, so that it remains valid in a copied or moved one;
@@ -55,6 +55,9 @@ HOOKS = "sim/verilated_hooks.h"  # in front of Verilator's library
 UNLIKELY = Path("sim/unlikely.h")  # in front of generated code
 DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError)  # of a stamp with other contents
 SMALL = 100_000  # files below this number of bytes are compiled together
+# Bit f is function f. The network function represents the others in tests of a card with checkers, beside one that has to go on undisturbed:
+# with all of them the card takes three times as long to compile.
+CHECKED_FUNCTIONS = 1 << 1 | 1 << 4
 
 
 def fail(message: str) -> NoReturn:
@@ -335,6 +338,8 @@ class Build:
         if args.functions and self.parts:
             self.shared = Path(f"{folder}/libviaduct_card.verilated")
         self.kinds = {part.name: part for part in parts.flat(self.parts)}
+        if getattr(args, "assert") and not any(define.startswith("VIA_FN_MASK=") for define in args.define):
+            args.define.append(f"VIA_FN_MASK={CHECKED_FUNCTIONS}")
         if self.kind == "card" and not self.checked() and not args.functions:
             if self.parts:
                 for part in parts.flat(parts.FUNCTIONS):

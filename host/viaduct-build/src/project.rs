@@ -23,7 +23,7 @@ pub enum Variant {
     Functions,
     /// Records waves; without functions.
     Trace,
-    /// Stops when a rule of a port is broken; has functions.
+    /// Stops when a rule of a port is broken; has the network and the entropy function.
     Assert,
     /// Counts line and toggle coverage; has functions.
     Coverage,
