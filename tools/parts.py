@@ -33,6 +33,15 @@ SETTLE = 4  # cycles, as in via_tb_gate of the blocks' unit tests
 STAY = 4  # cycles, one more than there
 
 
+def source_of(unit: str) -> Path:
+    """Path of a module or package, relative to the project."""
+    found = next(Path("rtl").glob(f"*/{unit}.sv"), None)
+    if found is None:
+        what = "there is no such file; is the checkout complete?"
+        raise FileNotFoundError(errno.ENOENT, what, f"rtl/*/{unit}.sv")
+    return found
+
+
 @dataclass(frozen=True)
 class Part:
     """A block that is Verilated separately, with parameters that differ from the block's defaults: values, which are part of its name, and
@@ -55,11 +64,7 @@ class Part:
     @property
     def source(self) -> Path:
         """Path of the block, relative to the project."""
-        found = next(Path("rtl").glob(f"*/{self.module}.sv"), None)
-        if found is None:
-            what = "there is no such file; is the checkout complete?"
-            raise FileNotFoundError(errno.ENOENT, what, f"rtl/*/{self.module}.sv")
-        return found
+        return source_of(self.module)
 
 
 # Queues of each virtio function, as in via_vdev_pkg; their numbers are those in via_virtio_pkg.
@@ -269,7 +274,7 @@ def evaluated(text: str, names: dict[str, int]) -> int | None:
 
 def geometry(defines: list[str]) -> dict[str, int]:
     """The constants of via_pkg that count what a card has, with these macros (NAME=VALUE)."""
-    text = Path("rtl/common/via_pkg.sv").read_text()
+    text = source_of("via_pkg").read_text()
     values = dict(re.findall(r"^`define (VIA_NUM_\w+) (\d+)$", text, re.M))
     for define in defines:
         name, _, value = define.partition("=")
