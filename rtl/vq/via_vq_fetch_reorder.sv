@@ -40,7 +40,7 @@ module via_vq_fetch_reorder
   logic [2:0] i_q;  // lines of the burst that have arrived
   logic [2:0] i;  // place of the line that arrives within its burst, in the order of the tokens
   logic [AW-1:0] base_q, rptr_q;  // first place of the burst; next line to leave
-  logic [AW:0] held_q, held;  // lines that may leave
+  logic [AW:0] held_q, held;  // lines that may leave; with those that arrive now
   logic [3:0] more;
   line_t mem[2**AW];
   line_t line_in, line;
@@ -83,15 +83,16 @@ module via_vq_fetch_reorder
   assign line_valid_o = kept_q || line_valid_i && straight;
 
   assign more = !line_valid_i ? '0 : straight ? 4'd1 : last ? 4'(burst.len) + 4'd1 : '0;
-  assign held = held_q + (AW + 1)'(more) - (AW + 1)'(line_pop_i);
+  assign held = held_q + (AW + 1)'(more);
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       held_q <= '0;
       kept_q <= 1'b0;
       rptr_q <= '0;
     end else begin
-      held_q <= held;
-      kept_q <= held != '0;
+      held_q <= held - (AW + 1)'(line_pop_i);
+      // The pop is known last.
+      kept_q <= line_pop_i ? held[AW:1] != '0 : held != '0;
       if (line_pop_i) rptr_q <= rptr_q + 1'b1;
     end
   end
