@@ -2,8 +2,8 @@
 //
 // Walks chains of descriptors through the lines requested by via_vq_fetch_burst, and passes their pieces on in order.
 //
-// Throughput: one descriptor a cycle, one cycle more for each token that does not share a line or burst with the one before it, or that
-// follows a chain that left its line. A chain continues in its own line or in the next one that was read, if its contents were available by
+// Throughput: one descriptor a cycle, one cycle more for each token that does not share (`share` of vq_token_t), or that follows a chain
+// that left its line. A chain continues in its own line or in the next one that was read, if its contents were available by
 // then; otherwise the walker reads the line itself and everything waits for that.
 // Latency: two cycles from a line to the piece: in one the descriptor is extracted, in the other checked; the source is notified a cycle
 // later. A token takes a cycle, which has passed long before its line arrives.
