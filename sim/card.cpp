@@ -151,7 +151,7 @@ void Card::record_inputs(bool reset) {
 
 // No model has anything in flight that concerns the shell, and none is asked for anything.
 bool Card::models_rest() {
-  if (!link.rests(shell_.host(), shell_.msix()) || !bar.waiting() || !icap_.sleeps(shell_.icap()))
+  if (!Link::rests(shell_.host(), shell_.msix()) || !bar.waiting() || !icap_.sleeps(shell_.icap()))
     return false;
   for (const unsigned f : board_) {
     if (!ports[f].rests(shell_.port(f))) return false;
@@ -304,9 +304,8 @@ uint64_t Card::next_packet_ps() const {
 void Card::advance(uint64_t cycles) {
   // Only something on its way across the link, or on a wire of the board, can be what the card waits for.
   uint64_t next = ~uint64_t{0};
-  if (!evaluated_ && !waving() && models_rest() && (link.only_interrupts() || link.empty())) {
-    next = next_packet_ps();
-    if (link.only_interrupts()) next = std::min(next, link.next_interrupt_ps());
+  if (!evaluated_ && !waving() && models_rest()) {
+    next = std::min(link.next_ps(), next_packet_ps());
     if (!bar.empty()) next = std::min(next, bar.next_ps());
   }
   if (next != ~uint64_t{0}) {

@@ -420,8 +420,17 @@ bool Link::carries_interrupt_of(unsigned function) const {
   return false;
 }
 
-uint64_t Link::next_interrupt_ps() const {
-  return interrupts_sent_ == interrupts_.head() ? 0 : interrupts_.front().arrive_ps;
+uint64_t Link::next_ps() const {
+  const bool offers = response_.rvalid || response_.bvalid;
+  const bool sends =
+      ids_waiting_ || issuing_ >= 0 || sent_ != writes_.tail() || interrupts_sent_ != interrupts_.tail();
+  if (offers || sends) return 0;
+  uint64_t next = ~uint64_t{0};
+  if (sampled_ != reads_.tail()) next = std::min(next, reads_[sampled_].sample_ps);
+  if (completing_) next = std::min(next, completion_ps_);
+  if (!writes_.empty()) next = std::min(next, writes_.front().visible_ps);
+  if (!interrupts_.empty()) next = std::min(next, interrupts_.front().arrive_ps);
+  return next;
 }
 
 // ------------------------------------------------------------------------------------------------ to the

@@ -70,17 +70,17 @@ class Link {
 
   // Nothing in flight and nothing offered to the shell.
   bool empty() const { return idle_ && interrupts_.empty(); }
-  // While nothing but interrupts is in flight: whether and when the next one arrives.
-  bool only_interrupts() const { return idle_ && !interrupts_.empty(); }
-  uint64_t next_interrupt_ps() const;
+  // When the model changes next although nothing comes in: something arrives on either side. 0: perhaps at
+  // the next edge, the largest number: never.
+  uint64_t next_ps() const;
   bool carries_interrupt_of(unsigned function) const;
-  // As `sleeps`, but interrupts may be on their way to the host.
-  bool rests(const AxiRequest& shell, const MsixRequest& msix) const {
-    return idle_ && !shell.arvalid && !shell.awvalid && !msix.valid && !msix.fn_valid;
+  // The shell offers nothing.
+  static bool rests(const AxiRequest& shell, const MsixRequest& msix) {
+    return !shell.arvalid && !shell.awvalid && !shell.wvalid && !msix.valid && !msix.fn_valid;
   }
   // An edge need not be shown to the model: nothing is in flight, and nothing would come in.
   bool sleeps(const AxiRequest& shell, const MsixRequest& msix) const {
-    return interrupts_.empty() && rests(shell, msix);
+    return empty() && rests(shell, msix);
   }
 
   // Packets of writes that the card has handed over, and those of them whose data is in host memory.
