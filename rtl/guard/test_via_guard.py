@@ -120,6 +120,32 @@ async def one_beat_a_cycle_and_ids_given_back(dut):
         await ClockCycles(dut.clk_i, 2)
 
 
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def data_that_comes_behind_its_address_loses_no_cycle(dut):
+    """An app that sends each burst's data only some cycles after the address was accepted."""
+    slot, mem = await pair(dut, latency=2)
+    bursts, lag = 200, 6
+    for i in range(bursts):
+        slot.aw.append(slot.ax(i * 2 * WIDTH % SIZE, 2, i % 64))
+
+    async def data() -> None:
+        sent = 0
+        for _ in range(20 * bursts):
+            now = len(slot.taken["aw"])
+            await ClockCycles(dut.clk_i, 1)
+            due.append(now)
+            while len(due) > lag and sent < due[-1 - lag]:
+                slot.w.extend((2 * sent + k, (1 << WIDTH) - 1, k) for k in range(2))
+                sent += 1
+
+    due: list[int] = []
+    task = cocotb.start_soon(data())
+    await until(dut, lambda: len(slot.b) == bursts, 4000)
+    task.cancel()
+    assert mem.w_beats[-1] - mem.w_beats[0] == 2 * bursts - 1
+    assert all(word(mem, i * WIDTH) == i for i in range(2 * bursts))
+
+
 # What each wrong thing is answered with: cause, is_write, address.
 MISUSE: dict[str, tuple[int, int, int | None]] = {
     "ar fixed": (BAD_BURST, 0, 0x2000),

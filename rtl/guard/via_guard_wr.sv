@@ -42,20 +42,22 @@ module via_guard_wr
   localparam bit StuckCyclesOk = param_in("via_guard_wr StuckCycles", StuckCycles, 1, 1 << 30);
 
   localparam int unsigned StuckW = $clog2(StuckCycles + 1);
+  localparam int unsigned Ahead = 8;  // addresses that may be ahead of their data
 
   typedef struct packed {
     logic    bad;
     event_e  cause;
     axi_ax_t ax;
   } checked_t;
-  checked_t in, held_aw;  // the check is done in front of the slice
+  checked_t in, held_aw;  // the check is done in front of the edge
   axi_ax_t aw;
   axi_w_t  w;
   logic aw_valid, aw_take, aw_bad, aw_dropped, w_valid, w_take, w_bad, w_dropped;
   event_e aw_cause;
 
   via_guard_edge #(
-    .T(checked_t)
+    .T    (checked_t),
+    .Depth(Ahead)
   ) u_aw_edge (
     .clk_i,
     .rst_ni,
@@ -98,7 +100,7 @@ module via_guard_wr
   assign aw_cause = held_aw.cause;
 
   // ---------------------------------------------------------------- gather
-  // The AW waits in its slice until its last beat is in the FIFO, then it is offered to the shell.
+  // The AW waits at the edge until its last beat is in the FIFO, then it is offered to the shell.
   logic ready, begin_ok, data_room, burst_room, id_room, flush;
   logic [7:0] count_q;
   logic begun_q;  // count_q is not 0
