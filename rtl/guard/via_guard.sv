@@ -15,8 +15,8 @@
 module via_guard
   import via_pkg::*;
 #(
-  parameter int unsigned RdOutstanding = 128,   // reads in flight
-  parameter int unsigned WrOutstanding = 128,   // writes in flight
+  parameter int unsigned RdOutstanding = 256,   // reads in flight
+  parameter int unsigned WrOutstanding = 256,   // writes in flight
   parameter int unsigned RdBeats       = 2048,  // buffer for read data
   parameter int unsigned WrBeats       = 256,   // buffer for write data
   parameter int unsigned StuckCycles   = 65536  // without a beat of a write begun: a violation

@@ -19,7 +19,7 @@ module via_xbar
   parameter int unsigned NumMgr = NumSlots + 3,
   parameter int unsigned NumSub = NumChan + 1,
   parameter bit [NumMgr-1:0] ToHost = NumMgr'((1 << NumSlots) - 1),  // managers that reach host memory: the slots
-  parameter int unsigned Outstanding = 64,  // bursts in flight of a manager, reads and writes each; of one with ToHost twice as many
+  parameter int unsigned Outstanding = 64,  // bursts in flight of a manager, reads and writes each; of one with ToHost four times as many
   parameter int unsigned Piece = 16  // beats of a channel that are granted at a time while others use it
 ) (
   input  logic                 clk_i,

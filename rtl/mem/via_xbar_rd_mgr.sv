@@ -16,8 +16,8 @@ module via_xbar_rd_mgr
 #(
   parameter int unsigned NumSub = NumChan + 1,
   parameter bit ToHost = 1'b1,  // without it addresses in host memory are errors
-  parameter int unsigned Outstanding = 64,  // bursts in flight; twice as many with ToHost
-  parameter int unsigned Queue = 32,  // requests that wait, for each target
+  parameter int unsigned Outstanding = 64,  // bursts in flight; four times as many with ToHost
+  parameter int unsigned Queue = 32,  // requests that wait, for each target; twice as many for a channel with ToHost
   parameter int unsigned Room = 512,  // beats of each buffer; of a channel's twice as many with ToHost
   parameter int unsigned Piece = 16  // beats of a piece of a request that is cut
 ) (
@@ -46,7 +46,7 @@ module via_xbar_rd_mgr
   localparam bit RoomOk = param_in("via_xbar_rd_mgr Room", Room, MaxBurstBeats, 65536);
   localparam bit PieceOk = param_pow2("via_xbar_rd_mgr Piece", Piece, 1, MaxBurstBeats);
 
-  localparam int unsigned Flight = ToHost ? 2 * Outstanding : Outstanding;
+  localparam int unsigned Flight = ToHost ? 4 * Outstanding : Outstanding;
   localparam int unsigned ChanBits = ChanLog2 - BeatLog2;
   localparam int unsigned PlaceW = 52 - BeatLog2;
 
@@ -172,7 +172,7 @@ module via_xbar_rd_mgr
 
       via_xbar_queue #(
         .Width(Width),
-        .Depth(Queue),
+        .Depth((t < NumChan && ToHost) ? 2 * Queue : Queue),
         .Piece(Piece),
         .Most (Depth)
       ) u_queue (

@@ -455,7 +455,7 @@ module via_slot_port
     .NumRd   (2 + NS),
     .NumWr   (2 + NS),
     .NumFirst(0),
-    .Outstanding(128)  // as via_guard
+    .Outstanding(256)  // as via_guard
   ) u_mux (
     .clk_i,
     .rst_ni,

@@ -14,7 +14,7 @@
 module rng_app
   import via_pkg::*;
 #(
-  parameter int unsigned Outstanding = 128  // bursts in flight
+  parameter int unsigned Outstanding = 256  // bursts in flight
 ) (
   input  logic           clk_i,
   input  logic           rst_ni,
