@@ -668,16 +668,15 @@ fn overflowing_pages_and_others_share_card_memory() {
     assert_eq!(add_one(&slot, random.va(), 64 * PAGE), 0);
     let stats = slot.pager_stats();
     assert!(stats.evicted > 0 && stats.overflowed < 64 && there(&idle) < 32, "{stats:?}");
-    // What is in use in order pushes them out; they come back, to host memory or to frames that are kept free, with what was written to them.
+    // What is in use in order pushes them out; they come back to host memory, with what was written to them.
     let stream = slot.map(Source::anonymous(32 * PAGE).unwrap(), 32 * PAGE, rw()).unwrap();
     for _ in 0..2 {
         assert_eq!(add_one(&slot, stream.va(), 32 * PAGE), 0);
     }
     assert!(there(&stream) > 24, "{}", there(&stream));
-    let before = slot.pager_stats();
+    let before = slot.pager_stats().overflowed;
     assert_eq!(add_one(&slot, random.va(), 64 * PAGE), 0);
-    let after = slot.pager_stats();
-    assert!(after.pages_in > before.pages_in && after.overflowed > 0, "{after:?}");
+    assert!(slot.pager_stats().overflowed > before);
     // A private mapping keeps its changes, in card memory or not, and the file has none.
     random.advise(Advice::Normal).unwrap();
     touch(&slot, &fake, random.va() + 63 * PAGE);

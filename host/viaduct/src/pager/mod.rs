@@ -16,7 +16,6 @@
 //! | | `carry` | frames, copies and translations of a batch of faults |
 //! | | `reads` | what is read for them, at once or in the background |
 //! | | `decide` | what each fault takes |
-//! | | `rest` | what is left of runs that had no frames |
 //! | | `parked` | accesses that wait for a stream |
 //! | | `plan` | what a batch of faults takes |
 //! | `eviction` | `frames`, `retire`, `overflow` | frames for pages; eviction ahead of need; pages that stay in host memory |
@@ -28,7 +27,6 @@
 //! | `state` | `space` | the address space, with all that follows |
 //! | | `region`, `clock`, `table` | a mapping and its pages; their order of eviction; the page table in card memory |
 //! | | `load`, `batch`, `staging` | reads and batches under way, and memory for their data |
-//! | | `passed` | pages that left when they were found used for the first time |
 //! | | `ahead`, `advice` | how far to read ahead; what programs say of their accesses |
 //! | | `budget`, `stats` | host memory that may be used; counters |
 

@@ -53,8 +53,8 @@ impl Space {
             if chosen.is_empty() && (at_once || due && keep == Keep::Low) {
                 // Those of low use go in their order; of others all are in constant use, or wait for it: the oldest goes, for what is needed
                 // at once.
-                let most = if keep == Keep::Low { self.group(d) } else { 1 };
-                chosen = self.oldest(keep, most as usize);
+                let most = if keep == Keep::Low { EVICT } else { 1 };
+                chosen = self.oldest(keep, most);
             }
             if !chosen.is_empty() {
                 return Ok((keep, chosen));
@@ -80,8 +80,6 @@ impl Space {
         let mut chosen = Vec::new();
         let mut bytes = 0;
         let (loaded, frames) = (self.clock.loaded(), self.frames_held());
-        // Of few frames only some: others are in use.
-        let most = self.group(d) * PAGE;
         while chosen.is_empty() && looks > 0 {
             let count = self.clock.queue(keep).len().min(EVICT).min(looks);
             looks = looks.saturating_sub(count);
@@ -96,7 +94,7 @@ impl Space {
                 let Some(page) = self.page(at.0, at.1) else { continue };
                 if page.look(loaded, frames) != Use::Over || pinned {
                     self.clock.push(at, keep);
-                } else if bytes < most {
+                } else if bytes < EVICT as u64 * PAGE {
                     bytes += size;
                     chosen.push(at);
                 } else {
@@ -148,10 +146,7 @@ impl Space {
                 continue;
             }
             paged.cleaned(number);
-            if let Some(Page { place: Place::Card(addr), passed, .. }) = paged.pages.remove(&number) {
-                if passed {
-                    self.passed.left((start, number), self.clock.len());
-                }
+            if let Some(Page { place: Place::Card(addr), .. }) = paged.pages.remove(&number) {
                 d.card.free_frame(addr, size);
                 self.resident -= size.bytes();
                 self.stats.evicted += 1;

@@ -28,7 +28,7 @@ impl Space {
     }
 
     /// Enters pages that have been read, with so many bytes or an error, and what else a plan for faults has.
-    pub(in crate::pager) fn enter(
+    fn enter(
         &mut self,
         d: &Dispatcher,
         plan: &mut Plan,
@@ -283,7 +283,6 @@ impl Space {
         let keep = self.regions[&start].class();
         if let Some(paged) = self.regions.get_mut(&start).and_then(Region::paged_mut) {
             for &(n, place) in &pages {
-                self.passed.comes((start, n));
                 let mut page = Page::loaded(place);
                 match place {
                     Place::Card(_) => page.turn = self.clock.enter((start, n), keep),

@@ -117,10 +117,6 @@ pub(in crate::pager) struct Page {
     pub(in crate::pager) accessed: bool,
     /// It had been used when it was looked at for eviction.
     pub(in crate::pager) used: bool,
-    /// When it was looked at for last it was not used any more, and changed.
-    pub(in crate::pager) rewritten: bool,
-    /// It leaves, and was found used for the first time.
-    pub(in crate::pager) passed: bool,
     /// Its number in the order in which pages were loaded into frames.
     pub(in crate::pager) turn: u64,
     /// Its frame may hold bytes of another owner: it is not used, and nothing is written back from it.
@@ -154,8 +150,6 @@ impl Page {
             dirty: false,
             accessed: false,
             used: false,
-            rewritten: false,
-            passed: false,
             turn: 0,
             spoiled: false,
         }
@@ -168,19 +162,9 @@ impl Page {
         match (accessed, used) {
             (true, true) => Use::Current,
             (true, false) => Use::Some,
-            (false, false) if self.is_young(loaded, frames) => Use::Awaited,
+            (false, false) if loaded - self.turn < frames as u64 => Use::Awaited,
             (false, _) => Use::Over,
         }
-    }
-
-    /// Whether it would still be there if the oldest page always went.
-    pub(in crate::pager) fn is_young(&self, loaded: u64, frames: usize) -> bool {
-        loaded - self.turn < frames as u64
-    }
-
-    /// Whether it waits for its first use, as far as is known.
-    pub(in crate::pager) fn is_unused(&self) -> bool {
-        !self.used && !self.accessed
     }
 
     /// Whether its bytes must be written back.
