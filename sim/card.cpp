@@ -149,7 +149,7 @@ void Card::record_inputs(bool reset) {
   }
 }
 
-// No model has anything in flight that concerns the shell, and none is asked for anything.
+// No model is asked for anything, and none but the link has anything in flight that concerns the shell.
 bool Card::models_rest() {
   if (!Link::rests(shell_.host(), shell_.msix()) || !bar.waiting() || !icap_.sleeps(shell_.icap()))
     return false;

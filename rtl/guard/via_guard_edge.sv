@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Edge of a slot for one channel: a register slice or, with `Depth` above 2, a FIFO, and a check of valid. A slot that drops valid before ready breaks the handshake
-// (reported); a change of the payload meanwhile harms only the slot's own data. Throughput: one beat a cycle. Latency: one cycle. Order:
-// kept.
+// Edge of a slot for one channel: a register slice or, with `Depth` above 2, a FIFO, and a check of valid. A slot that drops valid before
+// ready breaks the handshake (reported); a change of the payload meanwhile harms only the slot's own data. Throughput: one beat a cycle.
+// Latency: one cycle. Order: kept.
 // With `cut_i` nothing enters, and a cycle later what is held is dropped. A beat that comes with `bad_i` is accepted and dropped, and
 // so is everything after it until `cut_i`; `stopped_o` reports that once everything before it has left.
 
