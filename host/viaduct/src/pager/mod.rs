@@ -16,6 +16,7 @@
 //! | | `carry` | frames, copies and translations of a batch of faults |
 //! | | `reads` | what is read for them, at once or in the background |
 //! | | `decide` | what each fault takes |
+//! | | `rest` | what is left of runs that had no frames |
 //! | | `parked` | accesses that wait for a stream |
 //! | | `plan` | what a batch of faults takes |
 //! | `eviction` | `frames`, `retire`, `overflow` | frames for pages; eviction ahead of need; pages that stay in host memory |

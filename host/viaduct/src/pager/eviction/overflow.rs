@@ -37,7 +37,13 @@ impl Space {
     }
 
     /// Takes up to `want` frames that are free.
-    fn free_frames(&mut self, d: &Dispatcher, start: u64, size: FrameSize, want: u64) -> Vec<u64> {
+    pub(in crate::pager) fn free_frames(
+        &mut self,
+        d: &Dispatcher,
+        start: u64,
+        size: FrameSize,
+        want: u64,
+    ) -> Vec<u64> {
         let Some(placement) = self.paged(start).map(|paged| paged.placement) else { return Vec::new() };
         let mut frames = Vec::new();
         while (frames.len() as u64) < want && self.resident + size.bytes() <= self.budget {

@@ -28,7 +28,7 @@ impl Space {
     }
 
     /// Enters pages that have been read, with so many bytes or an error, and what else a plan for faults has.
-    fn enter(
+    pub(in crate::pager) fn enter(
         &mut self,
         d: &Dispatcher,
         plan: &mut Plan,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::pager::faults::plan::Plan;
 use crate::pager::state::advice::Locality;
-use crate::pager::state::ahead::MOST;
+use crate::pager::state::ahead::{MOST, PIECE};
 use crate::pager::state::batch::{Group, Numbered};
 use crate::pager::state::load::{Load, Reads, piece};
 use crate::pager::state::region::{Kind, PageRef, Paged, Region};
@@ -159,9 +159,12 @@ impl Space {
         }
         let before = paged.ahead;
         let under_way = self.pinned.len() + self.reads.pages() + plan.taken.len();
+        // A run that takes more frames would push its own pages out before they are used.
+        let share = if self.short { (self.budget / step / 2).max(1) } else { u64::MAX };
         let most = paged
             .ahead
             .pages(number, paged.locality, paged.waits, under_way as u64)
+            .min(share)
             .min(room / step)
             .min(page_count - number)
             .min(available);
@@ -176,6 +179,9 @@ impl Space {
             paged.judge_left(start, fault.time, reads, plan);
         }
         paged.ahead.loaded(number, count);
+        let run = count;
+        let count = if self.short && !paged.waits { run.min(PIECE) } else { run };
+        paged.ahead.shorten(number + run, number + count);
         if let Some(auto) = paged.auto.as_ref().filter(|_| huge) {
             auto.loads(start + number * step..start + (number + count) * step);
         }

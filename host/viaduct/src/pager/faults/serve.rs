@@ -50,6 +50,7 @@ impl Space {
         self.drop_passed(d)?;
         self.send_complete(d)?;
         self.retire(d)?;
+        self.load_rest(d);
         self.watch_all(d, left);
         Ok(())
     }

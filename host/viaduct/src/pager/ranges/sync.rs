@@ -280,7 +280,7 @@ impl Space {
     }
 
     /// Whether a page is there, or being read, or may yet be written by a read that was given up.
-    fn is_coming(&self, at: PageRef) -> bool {
+    pub(in crate::pager) fn is_coming(&self, at: PageRef) -> bool {
         let Some(region) = self.regions.get(&at.0) else { return false };
         let Some(paged) = region.paged() else { return false };
         let late = || self.reads.is_late(paged, at.1 * region.page_bytes());

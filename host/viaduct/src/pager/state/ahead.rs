@@ -10,6 +10,10 @@ pub(in crate::pager) const MOST: u64 = 64;
 const LINK: u64 = 16;
 const DISK: u64 = 128;
 
+/// Small pages of a run that are loaded together while frames are short, and those under way with which the next ones wait. The card carries
+/// out what concerns translations in order: what is done for free frames would wait for the copies of a long run.
+pub(in crate::pager) const PIECE: u64 = 8;
+
 /// Places of a mapping that are remembered: one for each move that the card holds of a stream in and of a stream out.
 const PLACES: usize = 32;
 /// Growth of a run from one fault to the next: a disk takes its latency each time.
@@ -27,6 +31,8 @@ struct Place {
     runs: [(u64, u64); 2],
     /// When it was loaded for last, in calls of `loaded`.
     used: u64,
+    /// Pages of that run that are to be loaded yet, from `next` on.
+    owed: u64,
 }
 
 /// The read-ahead of a mapping: doubles while faults follow the pages loaded last at one of a few places, and begins with one page elsewhere.
@@ -166,15 +172,38 @@ impl Ahead {
             }
             *place = Place { pages: count, ..Place::default() };
         }
-        place.next = first + count;
+        (place.next, place.owed) = (first + count, 0);
         place.runs = [place.runs[1], (first, count)];
         place.used = self.loads;
     }
 
-    /// Those up to `next` were to be loaded, but there are frames up to `end` only.
+    /// Those up to `next` were to be loaded, but only those up to `end` are: the others are owed.
     pub(in crate::pager) fn shorten(&mut self, next: u64, end: u64) {
         if let Some(at) = self.place(next) {
-            self.places[at].next = end;
+            let place = &mut self.places[at];
+            (place.next, place.owed) = (end, place.owed + next - end);
+        }
+    }
+
+    /// What is left of the run that was begun last: its first page, and how many. Nothing while enough pages are under way.
+    pub(in crate::pager) fn owed(&self, wait: bool, under_way: u64) -> Option<(u64, u64)> {
+        let enough = if wait { DISK } else { PIECE };
+        let last = self.places.iter().max_by_key(|place| place.used).filter(|_| under_way < enough)?;
+        (last.owed > 0).then_some((last.next, last.owed))
+    }
+
+    /// `count` of the pages that are owed from `first` on are being loaded.
+    pub(in crate::pager) fn pay(&mut self, first: u64, count: u64) {
+        if let Some(at) = self.place(first) {
+            let place = &mut self.places[at];
+            (place.next, place.owed) = (first + count, place.owed.saturating_sub(count));
+        }
+    }
+
+    /// Those that are owed from `first` on are not wanted any more.
+    pub(in crate::pager) fn waive(&mut self, first: u64) {
+        if let Some(at) = self.place(first) {
+            self.places[at].owed = 0;
         }
     }
 }
@@ -284,6 +313,28 @@ mod tests {
         assert!(wasted(2, 64) <= 1, "{}", wasted(2, 64));
         // Less than half of what is used.
         assert!(wasted(16, 64) < 8 * 64, "{}", wasted(16, 64));
+    }
+
+    #[test]
+    fn what_is_left_of_a_run_is_owed_until_it_is_loaded_or_a_fault_begins_another() {
+        let mut ahead = Ahead::new();
+        ahead.loaded(0, 32);
+        assert_eq!(ahead.owed(false, 0), None);
+        // A piece of it, and of that there are frames for six pages.
+        ahead.shorten(32, 8);
+        ahead.shorten(8, 6);
+        assert_eq!(ahead.owed(false, 0), Some((6, 26)));
+        assert_eq!(ahead.owed(false, PIECE), None, "enough pages are under way");
+        ahead.pay(6, 10);
+        assert_eq!(ahead.owed(false, 0), Some((16, 16)));
+        assert!(ahead.follows(16) && !ahead.follows(32));
+        // A fault on the next page goes on as if the run had ended there.
+        let pages = ahead.pages(16, Locality::Normal, false, 0);
+        ahead.loaded(16, pages);
+        assert_eq!((pages, ahead.owed(false, 0)), (2, None));
+        ahead.shorten(18, 17);
+        ahead.waive(17);
+        assert_eq!(ahead.owed(false, 0), None);
     }
 
     #[test]
