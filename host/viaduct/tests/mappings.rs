@@ -593,16 +593,16 @@ fn frames_taken_before_an_eviction_fails_are_given_back() {
     }
     assert_eq!(slot.pager_stats().pages_in, 6);
     // Eight more are wanted, four frames are free, and the card does not answer when others are to be evicted.
-    fake.miss(0, &[(at(6), false)]);
     fake.sabotage(Sabotage::Silent);
-    assert!(slot.wait_irq(u64::MAX, Duration::from_millis(30)).is_err());
+    assert!(slot.advise(at(6)..at(14), Advice::WillNeed).is_err());
     fake.sabotage(Sabotage::None);
     slot.reset().unwrap();
     let before = slot.pager_stats().evicted;
     fake.miss(0, &[10, 20, 30, 39].map(|n| (at(n), false)));
     serve(&slot);
     let stats = slot.pager_stats();
-    assert_eq!((stats.pages_in, stats.evicted - before), (10, 0), "{stats:?}");
+    assert_eq!(stats.pages_in, 10, "{stats:?}");
+    assert!(stats.evicted - before <= 2, "one ahead of need at most for each of the last pages: {stats:?}");
 }
 
 #[test]
@@ -749,12 +749,56 @@ fn frames_are_made_free_before_they_are_needed() {
         add_one(&slot, at(n * 37 % 400), PAGE).unwrap();
         let stats = slot.pager_stats();
         let resident = stats.pages_in - stats.evicted;
-        let spare = if stats.evicted > 0 { 16 } else { 0 };
-        assert!(resident <= 128 - spare, "once they are short an eighth is kept free: {stats:?}");
+        // Up to eight if they have to be written back, as here, and all others were looked at before.
+        let spare = if stats.evicted > 0 { 4 } else { 0 };
+        assert!(resident <= 128 - spare, "once they are short some are kept free: {stats:?}");
     }
     let stats = slot.pager_stats();
     assert_eq!((stats.denied, stats.faults), (0, 160));
-    assert!(stats.evicted >= 48 && stats.evicted <= 80, "no more than that: {stats:?}");
+    assert!(stats.evicted >= 40 && stats.evicted <= 80, "no more than that: {stats:?}");
+    mapping.unmap().unwrap();
+}
+
+#[test]
+fn a_fault_takes_few_frames_of_few() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    slot.set_frame_budget(10 * PAGE);
+    let mapping = slot.map(Source::anonymous(40 * PAGE).unwrap(), 40 * PAGE, rw()).unwrap();
+    let at = |n: u64| mapping.va() + n * PAGE;
+    for n in 0..10 {
+        add_one(&slot, at(1 + n * 3), PAGE).unwrap();
+    }
+    assert_eq!(slot.pager_stats().evicted, 0);
+    // The others are in use, as far as anybody knows.
+    add_one(&slot, at(35), PAGE).unwrap();
+    let evicted = slot.pager_stats().evicted;
+    assert!((1..=2).contains(&evicted), "one, and one ahead of need: {evicted}");
+    mapping.unmap().unwrap();
+}
+
+#[test]
+fn pages_that_were_only_read_leave_before_those_that_were_written() {
+    let fake = FakeCard::new();
+    let slot = open(&fake);
+    slot.set_frame_budget(128 * PAGE);
+    let bytes = SharedBytes::new(pattern(256 * PAGE as usize));
+    let mapping = slot.map(Source::bytes(bytes.clone()), 256 * PAGE, rw()).unwrap();
+    let at = |n: u64| mapping.va() + n * PAGE;
+    // The frames are full of input. The app writes as many pages as it has read, each some time after.
+    slot.advise(at(0)..at(128), Advice::WillNeed).unwrap();
+    for n in 0..128 {
+        if fake.page(0, at(n)).is_none() {
+            touch(&slot, &fake, &[(at(n), false)]);
+        }
+        fake.read(0, at(n));
+        if n >= 64 {
+            add_one(&slot, at(64 + n), PAGE).unwrap();
+        }
+    }
+    let stats = slot.pager_stats();
+    assert!(stats.pages_in <= 128 + 128, "nothing was loaded twice: {stats:?}");
+    assert!(stats.pages_out == 0, "{stats:?}");
     mapping.unmap().unwrap();
 }
 
@@ -817,10 +861,15 @@ fn faults_without_frames_are_served_in_order_later_and_read_ahead_continues() {
     let at = |n: u64| mapping.va() + n * PAGE;
     fake.miss(0, &(0..20).map(|n| (at(n), false)).collect::<Vec<_>>());
     serve(&slot);
-    // Ten pages, and then the ten after them: none twice, none out of order, in two batches.
+    // Ten pages, and then those after them, with what is read ahead: none twice, none out of order.
     let there: Vec<u64> = (0..80).filter(|&n| fake.page(0, at(n)).is_some()).collect();
-    assert_eq!(there, (10..20).collect::<Vec<_>>());
-    assert_eq!((slot.pager_stats().pages_in, slot.pager_stats().faults), (20, 20));
+    let last = there[there.len() - 1];
+    assert!(
+        there.contains(&19) && last < 19 + 10,
+        "no more than there are frames: {there:?} {:?}",
+        slot.pager_stats()
+    );
+    assert_eq!((slot.pager_stats().pages_in, slot.pager_stats().faults), (last + 1, 20));
 }
 
 proptest! {

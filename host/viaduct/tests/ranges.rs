@@ -264,6 +264,7 @@ fn pages_stay_large_where_an_app_goes_through_them_in_order_or_the_program_says_
             if fake.page(0, va).is_none() {
                 touch(&slot, &fake, va);
             }
+            fake.read(0, va);
         }
         let stats = slot.pager_stats();
         assert!(stats.demoted == 0 && stats.evicted > 0, "{stats:?}");
@@ -668,15 +669,16 @@ fn overflowing_pages_and_others_share_card_memory() {
     assert_eq!(add_one(&slot, random.va(), 64 * PAGE), 0);
     let stats = slot.pager_stats();
     assert!(stats.evicted > 0 && stats.overflowed < 64 && there(&idle) < 32, "{stats:?}");
-    // What is in use in order pushes them out; they come back to host memory, with what was written to them.
+    // What is in use in order pushes them out; they come back, to host memory or to frames that are kept free, with what was written to them.
     let stream = slot.map(Source::anonymous(32 * PAGE).unwrap(), 32 * PAGE, rw()).unwrap();
     for _ in 0..2 {
         assert_eq!(add_one(&slot, stream.va(), 32 * PAGE), 0);
     }
-    assert!(there(&stream) > 24, "{}", there(&stream));
-    let before = slot.pager_stats().overflowed;
+    assert!(there(&stream) >= 24, "{}", there(&stream));
+    let before = slot.pager_stats();
     assert_eq!(add_one(&slot, random.va(), 64 * PAGE), 0);
-    assert!(slot.pager_stats().overflowed > before);
+    let after = slot.pager_stats();
+    assert!(after.pages_in > before.pages_in && after.overflowed > 0, "{after:?}");
     // A private mapping keeps its changes, in card memory or not, and the file has none.
     random.advise(Advice::Normal).unwrap();
     touch(&slot, &fake, random.va() + 63 * PAGE);

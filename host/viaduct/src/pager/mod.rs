@@ -28,6 +28,7 @@
 //! | `state` | `space` | the address space, with all that follows |
 //! | | `region`, `clock`, `table` | a mapping and its pages; their order of eviction; the page table in card memory |
 //! | | `load`, `batch`, `staging` | reads and batches under way, and memory for their data |
+//! | | `passed` | pages that left when they were found used for the first time |
 //! | | `ahead`, `advice` | how far to read ahead; what programs say of their accesses |
 //! | | `budget`, `stats` | host memory that may be used; counters |
 

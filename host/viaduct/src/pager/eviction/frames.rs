@@ -41,8 +41,8 @@ impl Space {
                 frames.push(addr);
                 continue;
             }
-            self.short = true;
-            let evicted = match self.make_room(d, keep, frames.len(), wait) {
+            let first = !std::mem::replace(&mut self.short, true);
+            let evicted = match self.make_room(d, keep, frames.len(), wait, first) {
                 Ok(Room::Comes) => break,
                 Ok(Room::Evicted(evicted)) => evicted,
                 Err(error) => {
@@ -61,10 +61,20 @@ impl Space {
         Ok(frames)
     }
 
-    /// Begins to evict pages, or evicts some at once if those that were looked at are all in use.
-    fn make_room(&mut self, d: &Dispatcher, keep: Keep, taken: usize, wait: bool) -> Result<Room> {
+    /// Begins to evict pages, or evicts some at once if those that were looked at are all in use. It is the first shortage, or is not.
+    fn make_room(
+        &mut self,
+        d: &Dispatcher,
+        keep: Keep,
+        taken: usize,
+        wait: bool,
+        first: bool,
+    ) -> Result<Room> {
         let at_once = wait || self.all_in_use();
         if self.leaving.is_empty() && !at_once {
+            if first {
+                self.retire_first(d)?;
+            }
             self.retire(d)?;
         }
         if self.leaving.is_empty() {
@@ -87,7 +97,7 @@ impl Space {
         if wait || pages.is_empty() || d.card.pci().stands_still() || self.all_stay() {
             return self.drop_pages(d, &pages).map(Room::Evicted);
         }
-        self.unmap_leaving(d, Leaving::new(pages, class, Stage::Asked, 0))?;
+        self.unmap_leaving(d, Leaving::new(pages, class, Stage::Unmapped, 0))?;
         Ok(Room::Comes)
     }
 

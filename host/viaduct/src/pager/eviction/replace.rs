@@ -11,8 +11,10 @@ use crate::protocol::desc::*;
 
 /// Part of the frames that pages of low use may take from others.
 const SHARE: u64 = 8;
-/// Small pages evicted together.
+/// Small pages looked at together, and most that are evicted together.
 pub(in crate::pager) const EVICT: usize = 32;
+/// Part of the frames that are kept free.
+pub(in crate::pager) const PART: u64 = 8;
 
 impl Space {
     pub(in crate::pager) fn give_back(&mut self, d: &Dispatcher, places: &[Place], size: FrameSize) {
@@ -27,6 +29,11 @@ impl Space {
     /// Pages that hold frames, those that are leaving among them.
     pub(in crate::pager) fn frames_held(&self) -> usize {
         self.clock.len() + self.leaving.iter().map(|leaving| leaving.pages.len()).sum::<usize>()
+    }
+
+    /// Small pages of a group: of few frames, no larger a part than is to be free.
+    pub(in crate::pager) fn group(&self, d: &Dispatcher) -> u64 {
+        (self.room(d) / PAGE / PART).clamp(1, EVICT as u64)
     }
 
     /// Takes pages that were not accessed for long from the clock, with their class. Those of lower classes go first. `taken` frames are there
@@ -46,15 +53,20 @@ impl Space {
                 break;
             }
             let mut chosen = Vec::new();
-            if keep != Keep::Low {
+            // After looks in vain more of them are: the fault would only wait for them.
+            if keep != Keep::Low && !self.all_in_use() {
                 let looks = 2 * self.clock.queue(keep).len();
                 chosen = self.idle(d, keep, looks)?;
             }
             if chosen.is_empty() && (at_once || due && keep == Keep::Low) {
                 // Those of low use go in their order; of others all are in constant use, or wait for it: the oldest goes, for what is needed
                 // at once.
-                let most = if keep == Keep::Low { EVICT } else { 1 };
-                chosen = self.oldest(keep, most);
+                chosen = match keep {
+                    Keep::Low => self.oldest(keep, self.group(d) as usize),
+                    Keep::Overflow | Keep::Normal | Keep::Long => {
+                        self.oldest_of_all(keep).into_iter().collect()
+                    }
+                };
             }
             if !chosen.is_empty() {
                 return Ok((keep, chosen));
@@ -80,6 +92,8 @@ impl Space {
         let mut chosen = Vec::new();
         let mut bytes = 0;
         let (loaded, frames) = (self.clock.loaded(), self.frames_held());
+        // Of few frames only some: others are in use.
+        let most = self.group(d) * PAGE;
         while chosen.is_empty() && looks > 0 {
             let count = self.clock.queue(keep).len().min(EVICT).min(looks);
             looks = looks.saturating_sub(count);
@@ -94,7 +108,7 @@ impl Space {
                 let Some(page) = self.page(at.0, at.1) else { continue };
                 if page.look(loaded, frames) != Use::Over || pinned {
                     self.clock.push(at, keep);
-                } else if bytes < EVICT as u64 * PAGE {
+                } else if bytes < most {
                     bytes += size;
                     chosen.push(at);
                 } else {
@@ -123,6 +137,16 @@ impl Space {
         chosen
     }
 
+    /// Takes the page of a class from the clock that was loaded first. It need not be the first one there: those that are looked at go to the end.
+    fn oldest_of_all(&mut self, keep: Keep) -> Option<PageRef> {
+        let mut pages = std::mem::take(self.clock.queue(keep));
+        let turn = |&&at: &&PageRef| self.page_ref(at).map_or(0, |page| page.turn);
+        let oldest = pages.iter().filter(|at| !self.is_held(at)).min_by_key(turn).copied();
+        pages.retain(|&at| Some(at) != oldest);
+        *self.clock.queue(keep) = pages;
+        oldest
+    }
+
     /// Unmaps pages, writes the changed ones back and frees their frames. A page that cannot be written back is kept.
     pub(in crate::pager) fn drop_pages(&mut self, d: &Dispatcher, pages: &[PageRef]) -> Result<usize> {
         let mapped = |at: &&PageRef| self.page_ref(**at).is_some_and(|page| page.mapped);
@@ -146,7 +170,10 @@ impl Space {
                 continue;
             }
             paged.cleaned(number);
-            if let Some(Page { place: Place::Card(addr), .. }) = paged.pages.remove(&number) {
+            if let Some(Page { place: Place::Card(addr), passed, .. }) = paged.pages.remove(&number) {
+                if passed {
+                    self.passed.left((start, number), self.clock.len());
+                }
                 d.card.free_frame(addr, size);
                 self.resident -= size.bytes();
                 self.stats.evicted += 1;

@@ -283,6 +283,7 @@ impl Space {
         let keep = self.regions[&start].class();
         if let Some(paged) = self.regions.get_mut(&start).and_then(Region::paged_mut) {
             for &(n, place) in &pages {
+                self.passed.comes((start, n));
                 let mut page = Page::loaded(place);
                 match place {
                     Place::Card(_) => page.turn = self.clock.enter((start, n), keep),

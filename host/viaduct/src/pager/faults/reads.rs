@@ -11,7 +11,7 @@ use crate::dispatch::Dispatcher;
 use crate::error::{Error, Result};
 use crate::pager::faults::plan::Plan;
 use crate::pager::state::load::Load;
-use crate::pager::state::region::HostFrames;
+use crate::pager::state::region::{HostFrames, PageRef};
 use crate::pager::state::space::Space;
 use crate::pager::state::staging::STAGING;
 use crate::protocol::desc::Place;
@@ -165,6 +165,14 @@ impl Space {
         let mut st = d.lock();
         st.poked = true;
         faults.into_iter().rev().for_each(|fault| st.faults.push_front(fault));
+    }
+
+    /// Whether a page is there, or being read, or may yet be written by a read that was given up.
+    pub(in crate::pager) fn is_coming(&self, at: PageRef) -> bool {
+        let Some(region) = self.regions.get(&at.0) else { return false };
+        let Some(paged) = region.paged() else { return false };
+        let late = || self.reads.is_late(paged, at.1 * region.page_bytes());
+        paged.pages.contains_key(&at.1) || self.reads.has(at) || late()
     }
 
     /// What to read for a load, and where to: the staging memory, or its frames in host memory.

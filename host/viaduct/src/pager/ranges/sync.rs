@@ -279,14 +279,6 @@ impl Space {
         }
     }
 
-    /// Whether a page is there, or being read, or may yet be written by a read that was given up.
-    pub(in crate::pager) fn is_coming(&self, at: PageRef) -> bool {
-        let Some(region) = self.regions.get(&at.0) else { return false };
-        let Some(paged) = region.paged() else { return false };
-        let late = || self.reads.is_late(paged, at.1 * region.page_bytes());
-        paged.pages.contains_key(&at.1) || self.reads.has(at) || late()
-    }
-
     /// Notes how a range is used.
     pub fn advise(&mut self, d: &Dispatcher, range: &Range<u64>, advice: Advice) -> Result<()> {
         self.settle(d);

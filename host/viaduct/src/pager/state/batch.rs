@@ -66,6 +66,8 @@ pub(in crate::pager) struct Batch {
 pub(in crate::pager) enum Stage {
     /// They are being looked at.
     Asked,
+    /// Their translations are being removed, and those will stay that were not used yet.
+    Tried,
     /// Their translations are being removed.
     Unmapped,
     /// So many of them from the given one on are being copied to host memory.

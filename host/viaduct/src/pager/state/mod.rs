@@ -7,6 +7,7 @@ pub(in crate::pager) mod batch;
 pub(in crate::pager) mod budget;
 pub(in crate::pager) mod clock;
 pub(in crate::pager) mod load;
+pub(in crate::pager) mod passed;
 pub(in crate::pager) mod region;
 pub(in crate::pager) mod space;
 pub(in crate::pager) mod staging;

@@ -13,6 +13,7 @@ use crate::pager::state::batch::{Batch, LANES, Leaving};
 use crate::pager::state::budget::HostBudget;
 use crate::pager::state::clock::Clock;
 use crate::pager::state::load::Reads;
+use crate::pager::state::passed::Passed;
 use crate::pager::state::region::{Page, PageRef, Paged, Region};
 use crate::pager::state::staging::Staging;
 use crate::pager::state::stats::{Denied, PagerStats};
@@ -60,6 +61,10 @@ pub(crate) struct Space {
     pub(in crate::pager) short: bool,
     /// Pages that were to leave and are in use, or cannot be written back, since a frame became free.
     pub(in crate::pager) futile: usize,
+    /// Pages that had been loaded when it was last tried to evict some ahead of need.
+    pub(in crate::pager) tried: u64,
+    /// Pages that left when they were found used for the first time.
+    pub(in crate::pager) passed: Passed,
     /// An error that nobody has been told yet.
     pub(in crate::pager) trouble: Option<Error>,
     /// Pages that are being mapped: they are not evicted.
@@ -103,6 +108,8 @@ impl Space {
             departing: BTreeSet::new(),
             short: false,
             futile: 0,
+            tried: 0,
+            passed: Passed::default(),
             trouble: None,
             pinned: BTreeSet::new(),
             parked: Vec::new(),
@@ -114,6 +121,8 @@ impl Space {
 
     /// Bytes of card memory that pages may hold.
     pub fn set_budget(&mut self, bytes: u64) {
+        // Frames may be free again: the next shortage tells if not.
+        self.short &= bytes <= self.budget;
         self.budget = bytes;
     }
 
