@@ -15,6 +15,8 @@ const SHARE: u64 = 8;
 pub(in crate::pager) const EVICT: usize = 32;
 /// Part of the frames that are kept free.
 pub(in crate::pager) const PART: u64 = 8;
+/// Most looks in vain after which changed pages leave, though frames are free.
+const VAIN: usize = 64;
 
 impl Space {
     pub(in crate::pager) fn give_back(&mut self, d: &Dispatcher, places: &[Place], size: FrameSize) {
@@ -29,6 +31,21 @@ impl Space {
     /// Pages that hold frames, those that are leaving among them.
     pub(in crate::pager) fn frames_held(&self) -> usize {
         self.clock.len() + self.leaving.iter().map(|leaving| leaving.pages.len()).sum::<usize>()
+    }
+
+    /// Looks in vain after which changed pages leave.
+    pub(in crate::pager) fn vain(&self) -> usize {
+        VAIN.min(self.frames_held())
+    }
+
+    /// Whether all pages have been looked at, and none could leave: they are not asked again before one has been evicted, or loaded.
+    pub(in crate::pager) fn all_in_use(&self) -> bool {
+        self.futile > self.vain() + self.frames_held()
+    }
+
+    /// Whether pages were also to be evicted, and stayed, as they cannot be written or are wanted again.
+    pub(in crate::pager) fn all_stay(&self) -> bool {
+        self.futile > self.vain() + 3 * self.frames_held()
     }
 
     /// Small pages of a group: of few frames, no larger a part than is to be free.

@@ -24,8 +24,6 @@ const FEWEST: u64 = 8 * PAGE;
 const SMALL: u64 = 8;
 /// Pages that are looked at for one that is expected to leave.
 const YIELD: u64 = 4;
-/// Most looks in vain after which changed pages leave, though frames are free.
-const VAIN: usize = 64;
 /// So far beyond a page that was not used yet none is looked at that was loaded in order with it.
 const NEAR: u64 = 16;
 /// Most pages that are passed over in a search for those that are to be looked at.
@@ -110,21 +108,6 @@ impl Space {
             futile if futile < vain + self.frames_held() / 2 => Effort::Changed,
             _ => Effort::Any,
         }
-    }
-
-    /// Looks in vain after which changed pages leave.
-    fn vain(&self) -> usize {
-        VAIN.min(self.frames_held())
-    }
-
-    /// Whether all pages have been looked at, and none could leave: they are not asked again before one has been evicted, or loaded.
-    pub(in crate::pager) fn all_in_use(&self) -> bool {
-        self.futile > self.vain() + self.frames_held()
-    }
-
-    /// Whether pages were also to be evicted, and stayed, as they cannot be written or are wanted again.
-    pub(in crate::pager) fn all_stay(&self) -> bool {
-        self.futile > self.vain() + 3 * self.frames_held()
     }
 
     /// Waits until no pages are leaving.
