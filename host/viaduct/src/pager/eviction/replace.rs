@@ -70,7 +70,7 @@ impl Space {
                 break;
             }
             let mut chosen = Vec::new();
-            // After looks in vain more of them are: the fault would only wait for them.
+            // If all have been looked at in vain, the fault would only wait longer for looks.
             if keep != Keep::Low && !self.all_in_use() {
                 let looks = 2 * self.clock.queue(keep).len();
                 chosen = self.idle(d, keep, looks)?;
