@@ -41,8 +41,7 @@ impl Space {
                 frames.push(addr);
                 continue;
             }
-            let first = !std::mem::replace(&mut self.short, true);
-            let evicted = match self.make_room(d, keep, frames.len(), wait, first) {
+            let evicted = match self.make_room(d, keep, frames.len(), wait) {
                 Ok(Room::Comes) => break,
                 Ok(Room::Evicted(evicted)) => evicted,
                 Err(error) => {
@@ -61,15 +60,9 @@ impl Space {
         Ok(frames)
     }
 
-    /// Begins to evict pages, or evicts some at once if those that were looked at are all in use. It is the first shortage, or is not.
-    fn make_room(
-        &mut self,
-        d: &Dispatcher,
-        keep: Keep,
-        taken: usize,
-        wait: bool,
-        first: bool,
-    ) -> Result<Room> {
+    /// Begins to evict pages, or evicts some at once if those that were looked at are all in use.
+    fn make_room(&mut self, d: &Dispatcher, keep: Keep, taken: usize, wait: bool) -> Result<Room> {
+        let first = !std::mem::replace(&mut self.short, true);
         let at_once = wait || self.all_in_use();
         if self.leaving.is_empty() && !at_once {
             if first {

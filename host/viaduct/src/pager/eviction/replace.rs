@@ -48,6 +48,11 @@ impl Space {
         self.futile > self.vain() + 3 * self.frames_held()
     }
 
+    /// Pages that the card may have translations of, and the others.
+    pub(in crate::pager) fn split_mapped(&self, pages: &[PageRef]) -> (Vec<PageRef>, Vec<PageRef>) {
+        pages.iter().partition(|&&at| self.page_ref(at).is_some_and(|page| page.mapped))
+    }
+
     /// Small pages of a group: of few frames, no larger a part than is to be free.
     pub(in crate::pager) fn group(&self, d: &Dispatcher) -> u64 {
         (self.room(d) / PAGE / PART).clamp(1, EVICT as u64)
@@ -115,8 +120,7 @@ impl Space {
             let count = self.clock.queue(keep).len().min(EVICT).min(looks);
             looks = looks.saturating_sub(count);
             let batch: Vec<PageRef> = self.clock.queue(keep).iter().copied().take(count).collect();
-            let mapped = |at: &&PageRef| self.page_ref(**at).is_some_and(|page| page.mapped);
-            let mapped: Vec<PageRef> = batch.iter().filter(mapped).copied().collect();
+            let (mapped, _) = self.split_mapped(&batch);
             self.look(d, &mapped)?;
             self.clock.queue(keep).drain(..count);
             for at in batch {
@@ -166,8 +170,7 @@ impl Space {
 
     /// Unmaps pages, writes the changed ones back and frees their frames. A page that cannot be written back is kept.
     pub(in crate::pager) fn drop_pages(&mut self, d: &Dispatcher, pages: &[PageRef]) -> Result<usize> {
-        let mapped = |at: &&PageRef| self.page_ref(**at).is_some_and(|page| page.mapped);
-        let mapped: Vec<PageRef> = pages.iter().filter(mapped).copied().collect();
+        let (mapped, _) = self.split_mapped(pages);
         let mut result = self.leave(d, &mapped);
         if result.is_ok() {
             let changed = |at: &&PageRef| self.page_ref(**at).is_some_and(Page::changed);

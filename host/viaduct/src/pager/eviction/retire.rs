@@ -210,10 +210,6 @@ impl Space {
         self.submit_leaving(d, Leaving { pages: [mapped, rest].concat(), ..leaving }, &unmaps)
     }
 
-    fn split_mapped(&self, pages: &[PageRef]) -> (Vec<PageRef>, Vec<PageRef>) {
-        pages.iter().partition(|&&at| self.page_ref(at).is_some_and(|page| page.mapped))
-    }
-
     /// Takes the pages of a group from the clock: the first ones that are worth a look. A look is a command, which takes time of the link, and
     /// of the slot's MMU.
     fn worth_a_look(&mut self, d: &Dispatcher, keep: Keep, effort: Effort) -> Vec<PageRef> {

@@ -14,8 +14,8 @@ impl Space {
     /// Goes on with runs of which pages are left, with the frames that are free. Otherwise each of these pages would be a fault, and the link
     /// would wait for it.
     pub(in crate::pager) fn load_rest(&mut self, d: &Dispatcher) {
-        // Frames are for faults first.
-        if !d.lock().faults.is_empty() {
+        // Runs are cut only while frames are short, and frames are for faults first.
+        if !self.short || !d.lock().faults.is_empty() {
             return;
         }
         let starts: Vec<u64> = self.regions.keys().copied().collect();
