@@ -124,6 +124,12 @@ const char* port_error(int code) {
   }
 }
 
+// An access of the host to a register, which ends now.
+void trace_register(Card& card, vsim_trace_kind kind, unsigned fn, unsigned space, uint64_t begin,
+                    uint64_t offset) {
+  if (card.trace()) card.trace()->event(kind, fn, space, begin, card.clock.cycles(), offset);
+}
+
 // 0, or an error: the queue of register accesses has room for one more.
 int make_room(vsim* sim) {
   Card& card = *sim->card;
@@ -201,9 +207,12 @@ int vsim_bar_read(vsim* sim, unsigned bar, uint64_t offset, uint32_t* value) {
   if (addr < 0) return sim->fail(-EINVAL, place(bar, offset) + ": no such register");
   if (const int code = make_room(sim)) return code;
   Card& card = *sim->card;
+  const uint64_t begin = card.clock.cycles();
   card.bar.read(card.clock.ps(), static_cast<uint32_t>(addr));
   card.fn_counters[0].mmio_reads++;
-  return response(sim, [&] { return place(bar, offset); }, *value);
+  const int code = response(sim, [&] { return place(bar, offset); }, *value);
+  trace_register(card, VSIM_TRACE_REG_READ, 0, bar, begin, offset);
+  return code;
 }
 
 int vsim_bar_write(vsim* sim, unsigned bar, uint64_t offset, uint32_t value) {
@@ -213,6 +222,7 @@ int vsim_bar_write(vsim* sim, unsigned bar, uint64_t offset, uint32_t value) {
   Card& card = *sim->card;
   card.bar.write(card.clock.ps(), static_cast<uint32_t>(addr), value);
   card.fn_counters[0].mmio_writes++;
+  trace_register(card, VSIM_TRACE_REG_WRITE, 0, bar, card.clock.cycles(), offset);
   return 0;
 }
 
@@ -226,9 +236,12 @@ int vsim_fn_read(vsim* sim, unsigned fn, unsigned space, uint32_t offset, unsign
   if (!request.valid) return sim->fail(-EINVAL, where() + ": no such place");
   if (const int code = make_room(sim)) return code;
   Card& card = *sim->card;
+  const uint64_t begin = card.clock.cycles();
   card.bar.access(card.clock.ps(), request);
   card.fn_counters[fn].mmio_reads++;
-  if (const int code = response(sim, where, *value)) return code;
+  const int code = response(sim, where, *value);
+  trace_register(card, VSIM_TRACE_REG_READ, fn, space, begin, offset);
+  if (code) return code;
   *value = *value >> (8 * (offset % 4)) & (~uint32_t{0} >> (32 - 8 * bytes));
   return 0;
 }
@@ -240,6 +253,7 @@ int vsim_fn_write(vsim* sim, unsigned fn, unsigned space, uint32_t offset, unsig
   Card& card = *sim->card;
   card.bar.access(card.clock.ps(), request);
   card.fn_counters[fn].mmio_writes++;
+  trace_register(card, VSIM_TRACE_REG_WRITE, fn, space, card.clock.cycles(), offset);
   return 0;
 }
 
@@ -382,6 +396,20 @@ int vsim_wave_open(vsim* sim, const char* path, uint64_t start, uint64_t cycles)
   std::string why;
   const int code = sim->card->wave_open(path, start, cycles, why);
   return code ? sim->fail(code, std::move(why)) : 0;
+}
+
+int vsim_trace(vsim* sim, int on) {
+  try {
+    sim->card->trace(on != 0);
+    return 0;
+  } catch (const std::bad_alloc&) {
+    return sim->fail(-ENOMEM, "no memory for a trace");
+  }
+}
+
+size_t vsim_trace_take(vsim* sim, vsim_trace_record* to, size_t room, int end) {
+  via::Trace* trace = sim->card->trace();
+  return trace ? trace->take(to, room, end != 0) : 0;
 }
 
 void vsim_get_counters(const vsim* sim, vsim_counters* counters) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -207,6 +208,41 @@ void Card::look_at_shell() {
   }
 }
 
+// What is transferred at this edge.
+void Card::trace_edge() {
+  Trace& trace = *trace_;
+  trace.look(clock.cycles());
+  for (unsigned s = 0; s < kSlots; s++) slots_[s].trace(trace, s);
+  const AxiRequest host = shell_.host();
+  const AxiResponse& link_says = link.response();
+  const unsigned reader = Link::function_of(link_says.rid);
+  trace.handshake(VSIM_TRACE_HOST_READ, reader, 0, link_says.rvalid, host.rready, kBeatBytes);
+  trace.handshake(VSIM_TRACE_HOST_WRITE, link.writer(), 0, host.wvalid, link_says.wready,
+                  static_cast<uint64_t>(std::popcount(host.wstrb)));
+  const MsixRequest msix = shell_.msix();
+  const uint64_t now = clock.cycles();
+  if (link.msix_ready() && msix.valid) trace.event(VSIM_TRACE_INTERRUPT, 0, msix.vector, now, now, 0);
+  if (link.msix_ready() && msix.fn_valid)
+    trace.event(VSIM_TRACE_INTERRUPT, msix.fn, msix.fn_vector, now, now, 0);
+  for (unsigned c = 0; c < kChannels; c++) {
+    const AxiRequest mem = shell_.mem(c);
+    const AxiResponse& dram_says = dram_[c]->response();
+    trace.handshake(VSIM_TRACE_DRAM_READ, c, 0, dram_says.rvalid, mem.rready, kBeatBytes);
+    trace.handshake(VSIM_TRACE_DRAM_WRITE, c, 0, mem.wvalid, dram_says.wready,
+                    static_cast<uint64_t>(std::popcount(mem.wstrb)));
+  }
+  for (const unsigned f : board_) {
+    const PortRequest port = shell_.port(f);
+    const PortResponse& wire_says = ports[f].response();
+    trace.handshake(VSIM_TRACE_PORT_TX, f, 0, port.tx_valid, wire_says.tx_ready,
+                    static_cast<uint64_t>(std::popcount(port.tx_keep)));
+    trace.handshake(VSIM_TRACE_PORT_RX, f, 0, wire_says.rx_valid, port.rx_ready,
+                    static_cast<uint64_t>(std::popcount(wire_says.rx_keep)));
+  }
+  trace.total(VSIM_TRACE_LINK_UP, link.up_busy_ps());
+  trace.total(VSIM_TRACE_LINK_DOWN, link.down_busy_ps());
+}
+
 void Card::slot_edges() {
   for (unsigned s = 0; s < kSlots; s++) {
     watchdog_.begin(s);
@@ -253,6 +289,7 @@ void Card::step() {
     record_inputs(false);
   }
   look_at_shell();
+  if (trace_) trace_edge();
   slot_edges();
   model_edges();
   if (!rests) {

@@ -23,6 +23,7 @@
 #include "recording.h"
 #include "shell.h"
 #include "slot.h"
+#include "trace.h"
 #include "viaduct_sim.h"
 #include "watchdog.h"
 
@@ -70,6 +71,9 @@ class Card {
   // Starts over from power-up (see reset) and keeps what the shell sees at the next `edges` edges.
   void record(uint64_t edges);
   const Recording* recording() const { return recording_.get(); }
+  // Without a trace nothing is looked at for one.
+  void trace(bool on) { trace_ = on ? std::make_unique<Trace>() : nullptr; }
+  Trace* trace() { return trace_.get(); }
   int wave_open(const char* path, uint64_t start, uint64_t cycles, std::string& why);
 
  private:
@@ -85,6 +89,7 @@ class Card {
   uint64_t next_packet_ps() const;
   bool tries_shell() const { return rested_ >= next_try_; }
   void look_at_shell();
+  void trace_edge();
   void slot_edges();
   void model_edges();
   void shell_edge();
@@ -134,6 +139,7 @@ class Card {
   uint32_t checked_ = 0;
 
   std::unique_ptr<Recording> recording_;
+  std::unique_ptr<Trace> trace_;
 
   std::string wave_path_;
   uint64_t wave_start_ = ~uint64_t{0}, wave_cycles_ = 0;

@@ -83,6 +83,8 @@ class Link {
     return empty() && rests(shell, msix);
   }
 
+  // Function whose write burst is being received, 0 if there is none.
+  unsigned writer() const { return write_bursts_.empty() ? 0 : function_of(write_bursts_.front().id); }
   // Packets of writes that the card has handed over, and those of them whose data is in host memory.
   uint64_t writes_begun() const { return writes_.tail(); }
   uint64_t writes_done() const { return writes_.head(); }

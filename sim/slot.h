@@ -8,7 +8,9 @@
 #include <cstring>
 #include <string>
 
+#include "axi.h"
 #include "icap.h"
+#include "trace.h"
 #include "viaduct_slot.h"
 
 namespace via {
@@ -79,6 +81,21 @@ class Slot {
     return true;
   }
 
+  // What is transferred at the coming edge.
+  void trace(Trace& trace, unsigned slot) const {
+    trace.level(VSIM_TRACE_LOADED, slot, loaded());
+    trace.level(VSIM_TRACE_BUSY, slot, loaded() && in.rst_n && out.busy);
+    if (!loaded() || !in.rst_n) return;
+    for (unsigned k = 0; k < VIA_NUM_STREAMS; k++) {
+      const bool s_valid = in.s_valid >> k & 1, m_valid = out.m_valid >> k & 1;
+      trace.handshake(VSIM_TRACE_STREAM_IN, slot, k, s_valid, out.s_ready >> k & 1, kept(in.s_keep, k));
+      trace.handshake(VSIM_TRACE_STREAM_OUT, slot, k, m_valid, in.m_ready >> k & 1, kept(out.m_keep, k));
+    }
+    trace.handshake(VSIM_TRACE_SLOT_READ, slot, 0, in.rvalid, out.rready, kBeatBytes);
+    trace.handshake(VSIM_TRACE_SLOT_WRITE, slot, 0, out.wvalid, in.wready, ones(out.wstrb[0]));
+    if (out.irq) trace.event(VSIM_TRACE_APP_IRQ, slot, 0, trace.cycle(), trace.cycle(), 0);
+  }
+
   // The levels of everything but payloads; a slot whose levels are as before has nothing new for the shell.
   struct Levels {
     uint64_t word[2];
@@ -110,6 +127,13 @@ class Slot {
   viaduct_slot_out out{};
 
  private:
+  static uint64_t ones(uint64_t bits) { return static_cast<uint64_t>(std::popcount(bits)); }
+  // Bytes of a beat of stream k.
+  static uint64_t kept(const uint64_t* keep, unsigned k) {
+    const unsigned bit = k * kBeatBytes;
+    return ones(keep[bit / 64] >> bit % 64 & kFullStrobe);
+  }
+
   static constexpr uint32_t kFirstTry = 16;       // edges without a transfer before the slot is tried
   static constexpr uint32_t kLongestWait = 1024;  // between tries
   static constexpr uint32_t kIdle = 2048;  // edges after which a slot that is not busy counts as idle anyhow

@@ -17,7 +17,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define VSIM_ABI_VERSION 4u
+#define VSIM_ABI_VERSION 5u
 
 typedef struct vsim vsim;
 
@@ -164,6 +164,45 @@ size_t vsim_port_room(const vsim*, unsigned fn);
 
 /* FST of shell and slots from cycle `start` (needs an object built with waves; -ENOTSUP otherwise). */
 int vsim_wave_open(vsim*, const char* path, uint64_t start, uint64_t cycles);
+
+/* A trace of what crosses the boundaries of the card's parts. It costs some time of the host and changes no
+ * cycle of the card. */
+enum vsim_trace_kind {
+  /* Handshakes: `amount` is bytes, `waited` cycles in which the sender waited for the receiver. */
+  VSIM_TRACE_STREAM_IN = 0,  /* index: slot, port: input stream of the app */
+  VSIM_TRACE_STREAM_OUT = 1, /* index: slot, port: output stream */
+  VSIM_TRACE_SLOT_READ = 2,  /* index: slot. Data of reads of the app's memory port */
+  VSIM_TRACE_SLOT_WRITE = 3,
+  VSIM_TRACE_DRAM_READ = 4, /* index: channel */
+  VSIM_TRACE_DRAM_WRITE = 5,
+  VSIM_TRACE_HOST_READ = 6, /* index: function. Data of reads of host memory, at the shell's port */
+  VSIM_TRACE_HOST_WRITE = 7,
+  VSIM_TRACE_PORT_TX = 8, /* index: function. Its board port, from the function */
+  VSIM_TRACE_PORT_RX = 9,
+  /* Levels. */
+  VSIM_TRACE_LOADED = 10, /* index: slot. An app is in it */
+  VSIM_TRACE_BUSY = 11,   /* index: slot. The app says that it computes */
+  /* Single events. */
+  VSIM_TRACE_APP_IRQ = 12,   /* index: slot. Interrupt of the app */
+  VSIM_TRACE_INTERRUPT = 13, /* index: function, port: vector. MSI-X message of the card */
+  VSIM_TRACE_REG_READ = 14,  /* index: function, port: BAR, or VSIM_CONFIG; amount: offset */
+  VSIM_TRACE_REG_WRITE = 15,
+  /* Totals: `amount` is picoseconds in the interval in which packets took that direction of the link. */
+  VSIM_TRACE_LINK_UP = 16,   /* from the card */
+  VSIM_TRACE_LINK_DOWN = 17, /* to the card */
+  VSIM_TRACE_KINDS = 18
+};
+struct vsim_trace_record {
+  uint64_t begin, end; /* cycles, the first of the interval and the first after it */
+  uint64_t amount, waited;
+  uint32_t kind; /* enum vsim_trace_kind */
+  uint16_t index, port;
+};
+/* Begins a trace, or ends it and drops its records. */
+int vsim_trace(vsim*, int on);
+/* Takes at most `room` records, those of one lane in the order of time; with `end` those too that are not
+ * over. Records are kept until they are taken. */
+size_t vsim_trace_take(vsim*, struct vsim_trace_record* to, size_t room, int end);
 
 /* What the models cost: starts over from power-up as vsim_reset does, and keeps what the shell sees at the
  * next `edges` edges (up to 4 KiB each). */

@@ -16,6 +16,7 @@ use crate::error::SimError;
 use crate::ffi::{self, Counters, FunctionCounters};
 use crate::kinds::ENTROPY;
 use crate::profile::{Link, Profile};
+use crate::trace::{TraceSink, Tracing};
 
 /// Cycles that the card runs for a waiting thread before time-outs and other threads are checked: some milliseconds.
 const SLICE: u64 = 1024;
@@ -89,6 +90,7 @@ pub(crate) struct State {
     /// Functions that are bus masters.
     pub(crate) masters: u32,
     pub(crate) packet: Box<[u8; ffi::MAX_PACKET]>,
+    pub(crate) tracing: Option<Tracing>,
     /// What to call in which cycle; calls of one cycle in their order.
     alarms: BTreeMap<(u64, u64), Call>,
     alarms_set: u64,
@@ -121,6 +123,9 @@ impl State {
         // Without a driver, or attached elsewhere, the source would run for nothing.
         if self.entropy_connected && self.masters >> ENTROPY & 1 != 0 {
             self.entropy.supply(&mut self.card);
+        }
+        if let Some(tracing) = &mut self.tracing {
+            tracing.pass_on(|records| self.card.trace_take(records, false));
         }
         self.is_for_others()
     }
@@ -181,6 +186,7 @@ impl SimCard {
                 entropy_connected: false,
                 masters: 0,
                 packet: Box::new([0; ffi::MAX_PACKET]),
+                tracing: None,
                 alarms: BTreeMap::new(),
                 alarms_set: 0,
             }),
@@ -268,6 +274,25 @@ impl SimCard {
     pub fn wave(&self, path: &Path, start: u64, cycles: u64) -> std::result::Result<(), SimError> {
         let refused = |failure: ffi::Failure| SimError::Refused(failure.why);
         self.enter().card.wave_open(path, start, cycles).map_err(refused)
+    }
+
+    /// Traces the card from now on, until [`SimCard::end_trace`]. That changes no cycle of it.
+    pub fn begin_trace(&self, sink: TraceSink) -> std::result::Result<(), SimError> {
+        let mut state = self.enter();
+        state.card.trace(true).map_err(|failure| SimError::Refused(failure.why))?;
+        state.tracing = Some(Tracing::new(sink));
+        Ok(())
+    }
+
+    /// Passes the last records on and drops the receiver.
+    pub fn end_trace(&self) {
+        let mut state = self.enter();
+        let state = &mut *state;
+        if let Some(mut tracing) = state.tracing.take() {
+            tracing.pass_on(|records| state.card.trace_take(records, true));
+            // Nothing is allocated, so this does not fail.
+            let _ = state.card.trace(false);
+        }
     }
 
     /// Restarts from power-up and records the shell's inputs at the next `edges` clock edges (up to 2 KiB each), for

@@ -11,7 +11,7 @@ use viaduct_pci::Process;
 use crate::error::SimError;
 use crate::profile::{Dram, FUNCTIONS, Link, Port};
 
-const ABI_VERSION: u32 = 4;
+const ABI_VERSION: u32 = 5;
 /// Largest packet from a board port to the host, in bytes.
 pub(crate) const MAX_PACKET: usize = 9234;
 /// Bytes that a board port buffers for its function.
@@ -107,6 +107,19 @@ pub struct FunctionCounters {
     pub rx_drops: u64,
 }
 
+/// A record of a trace, as the card has it (`vsim_trace_record`).
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Record {
+    pub begin: u64,
+    pub end: u64,
+    pub amount: u64,
+    pub waited: u64,
+    pub kind: u32,
+    pub index: u16,
+    pub port: u16,
+}
+
 /// Address space of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Space {
@@ -168,6 +181,8 @@ functions! {
     vsim_wave_open: fn(*mut c_void, *const c_char, u64, u64) -> c_int;
     vsim_record: fn(*mut c_void, u64) -> c_int;
     vsim_replay: fn(*mut c_void, c_int) -> i64;
+    vsim_trace: fn(*mut c_void, c_int) -> c_int;
+    vsim_trace_take: fn(*mut c_void, *mut Record, usize, c_int) -> usize;
     vsim_get_counters: fn(*const c_void, *mut Counters);
     vsim_get_fn_counters: fn(*const c_void, c_uint, *mut FunctionCounters) -> c_int;
 }
@@ -477,6 +492,20 @@ impl Card {
         let edges = unsafe { (self.functions.vsim_replay)(self.sim.as_ptr(), verify.into()) };
         self.outcome(edges.min(0) as c_int)?;
         Ok(edges.unsigned_abs())
+    }
+
+    /// Begins or ends a trace.
+    pub fn trace(&mut self, on: bool) -> Outcome<()> {
+        // SAFETY: `sim` is open.
+        let code = unsafe { (self.functions.vsim_trace)(self.sim.as_ptr(), on.into()) };
+        self.outcome(code)
+    }
+
+    /// Takes records of the trace, with `end` those too that are not over; returns how many.
+    pub fn trace_take(&mut self, records: &mut [Record], end: bool) -> usize {
+        let (to, room) = (records.as_mut_ptr(), records.len());
+        // SAFETY: `sim` is open; the records have the layout of the header, and there is room for as many.
+        unsafe { (self.functions.vsim_trace_take)(self.sim.as_ptr(), to, room, end.into()) }
     }
 
     /// Counters of the card.

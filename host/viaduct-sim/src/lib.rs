@@ -21,6 +21,7 @@ mod kinds;
 mod port;
 mod profile;
 mod spec;
+mod trace;
 
 pub use card::{SimCard, SimConfig};
 pub use entropy::Entropy;
@@ -32,3 +33,4 @@ pub use kinds::{
 pub use port::{BoardPort, Packet};
 pub use profile::{Board, Dram, Link, Profile};
 pub use spec::CardSpec;
+pub use trace::{TraceRecord, TraceSink, Traced};
