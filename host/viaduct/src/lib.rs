@@ -26,6 +26,7 @@ mod slot;
 pub use backing::feed::StreamState;
 pub use backing::{Device, SharedBytes, Source};
 pub use card::dma::{DmaArena, DmaBuffer};
+pub use card::observer::{Observed, Observer};
 pub use card::{Card, CardInfo, FunctionKind, Placement, Timeouts, Tlb};
 pub use dispatch::Tag;
 pub use error::{Error, Result};

@@ -4,18 +4,20 @@
 pub mod dma;
 mod kind;
 pub(crate) mod memory;
+pub(crate) mod observer;
 mod ours;
 mod placement;
 pub(crate) mod sync;
 mod tables;
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use dma::{DmaArena, DmaBuffer};
 pub use kind::FunctionKind;
 use memory::{CHANNEL_LOG2, CardMemory, FrameSize};
+use observer::{Call, Observed, Observer};
 use ours::Ours;
 pub use placement::Placement;
 use sync::{lock, poll};
@@ -119,6 +121,7 @@ pub struct Card {
     time: Mutex<()>,
     /// Held during a change of a function's control register.
     pub(crate) functions: Mutex<()>,
+    observer: OnceLock<Arc<dyn Observer>>,
 }
 
 impl Card {
@@ -148,6 +151,7 @@ impl Card {
             config_port: Mutex::new(()),
             time: Mutex::new(()),
             functions: Mutex::new(()),
+            observer: OnceLock::new(),
             pci,
             process,
             info,
@@ -168,6 +172,24 @@ impl Card {
     /// Time-outs of every wait on this card.
     pub fn timeouts(&self) -> Timeouts {
         self.timeouts
+    }
+
+    /// Has an observer told what the library does from now on, as long as the card is open. There can be one; without one nothing is told,
+    /// at no cost.
+    pub fn set_observer(&self, observer: Arc<dyn Observer>) -> Result<()> {
+        self.check_process()?;
+        self.observer.set(observer).map_err(|_| Error::Invalid("the card has an observer already".into()))
+    }
+
+    pub(crate) fn tell(&self, what: Observed<'_>) {
+        if let Some(observer) = self.observer.get() {
+            observer.observe(what);
+        }
+    }
+
+    /// Tells that this thread begins a call, and when the value is dropped that it ends.
+    pub(crate) fn call(&self, slot: usize, name: &'static str) -> Call<'_> {
+        Call::begin(self.observer.get().map(|observer| &**observer), slot, name)
     }
 
     /// Cycles since power-up.

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::card::Card;
 use crate::card::dma::DmaBuffer;
+use crate::card::observer::Observed;
 use crate::card::sync::{lock, poll};
 use crate::dispatch::number::Numbers;
 use crate::error::{Error, Result};
@@ -191,7 +192,7 @@ impl Dispatcher {
             let pushed = self.wait("space in the command ring", |st| {
                 (st.rings.room() > 0).then(|| {
                     let count = rest.len().min(usize::from(st.rings.room()));
-                    tags.extend(rest[..count].iter().map(|command| st.push(command)));
+                    tags.extend(rest[..count].iter().map(|command| self.push(st, command)));
                     // Under the lock, so that doorbells of two threads stay in order.
                     let bell = self.card.write_bell(self.slot, VIA_BELL_CMD_TAIL, st.rings.cmd_tail().into());
                     bell.map(|()| count)
@@ -200,6 +201,13 @@ impl Dispatcher {
             rest = &rest[pushed..];
         }
         Ok(tags)
+    }
+
+    /// Puts a command into the ring, which has space.
+    fn push(&self, st: &mut State, command: &Command) -> Tag {
+        let tag = st.push(command);
+        self.card.tell(Observed::Submitted { slot: self.slot, tag: tag.0, command });
+        tag
     }
 
     /// Waits for all commands and returns their completions in the order given.
@@ -252,7 +260,7 @@ impl Dispatcher {
     pub fn wake(&self) {
         let mut st = self.lock();
         if st.leader && st.rings.room() > 0 {
-            let Tag(tag) = st.push(&Command::nop());
+            let Tag(tag) = self.push(&mut st, &Command::nop());
             if let Some(pending) = st.pending.get_mut(&tag) {
                 pending.abandoned = true;
             }
@@ -500,10 +508,12 @@ impl State {
     pub fn drain(&mut self, dispatcher: &Dispatcher) -> Result<()> {
         while let Some(completion) = self.rings.pop_completion() {
             self.activity += 1;
+            dispatcher.card.tell(Observed::Completed { slot: dispatcher.slot, completion: &completion });
             self.complete(dispatcher.slot, completion);
         }
         while let Some(event) = self.rings.pop_event() {
             self.activity += 1;
+            dispatcher.card.tell(Observed::Posted { slot: dispatcher.slot, event: &event });
             self.event(dispatcher.slot, event);
         }
         Ok(())

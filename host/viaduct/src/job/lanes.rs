@@ -100,6 +100,7 @@ impl<'a> LaneJob<'a> {
     /// After an error the app has been reset, and output files hold the data written so far.
     pub fn run(mut self) -> Result<JobReport> {
         let slot = self.slot;
+        let _call = slot.call("lane job");
         slot.check()?;
         self.check()?;
         let sinks = self.outputs.iter().map(|(_, to, _)| Out::open(to)).collect::<Result<Vec<_>>>()?;

@@ -92,6 +92,7 @@ impl<'a> MemoryJob<'a> {
     /// [`Mapping::unmap`]. After an error the app has been reset.
     pub fn run(mut self) -> Result<MemoryReport> {
         let slot = self.slot;
+        let _call = slot.call("memory job");
         slot.check()?;
         for range in &self.ranges {
             slot.write_wide(range.base, &fit(range.va, range.base)?)?;

@@ -136,6 +136,7 @@ impl<'a> StreamJob<'a> {
     /// run calls panics.
     pub fn run(mut self) -> Result<JobReport> {
         let slot = self.slot;
+        let _call = slot.call("stream job");
         slot.check()?;
         self.check_ports()?;
         let sources = self.inputs.iter().map(|(_, e)| In::open(e)).collect::<Result<Vec<_>>>()?;

@@ -70,6 +70,7 @@ impl Drop for EndOfWriting<'_> {
 impl SlotInner {
     /// Serves the faults that are pending. Where all frames are being written it waits for a moment, and the faults stay pending.
     pub fn serve(&self) -> Result<()> {
+        let _call = self.rings.card.call(self.rings.slot, "serve faults");
         let mut space = lock(&self.space);
         space.serve(&self.rings)?;
         if space.is_starved() {

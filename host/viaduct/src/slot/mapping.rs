@@ -175,6 +175,7 @@ impl Slot {
     /// beyond the end of the source are denied. Any number of mappings can exist; a page that two of them have is loaded twice, and
     /// what is written through one is seen through the other after [`Slot::sync`] of both, the second with `invalidate`.
     pub fn map(&self, source: Source, len: u64, options: MapOptions) -> Result<Mapping> {
+        let _call = self.call("map");
         let card = self.card();
         card.check_process()?;
         if len == 0 {
@@ -298,6 +299,7 @@ impl Slot {
 /// Each step locks the address space for itself, so that faults are served meanwhile.
 impl SlotInner {
     fn sync(&self, range: &Range<u64>, mode: SyncMode) -> Result<()> {
+        let _call = self.rings.card.call(self.rings.slot, "sync");
         let then = if mode.invalidate { Then::Drop } else { Then::Keep };
         let (failed, sources) = self.write(range, then)?;
         failed.map_or(Ok(()), Err)?;
@@ -342,6 +344,7 @@ impl SlotInner {
     }
 
     fn unmap(&self, range: &Range<u64>, owner: Option<u64>) -> Result<()> {
+        let _call = self.rings.card.call(self.rings.slot, "unmap");
         self.rings.card.check_process()?;
         if range.start % PAGE != 0 || range.is_empty() {
             let (start, end) = (range.start, range.end);
@@ -377,6 +380,7 @@ impl SlotInner {
     }
 
     fn advise(&self, range: &Range<u64>, advice: Advice) -> Result<()> {
+        let _call = self.rings.card.call(self.rings.slot, "advise");
         self.rings.card.check_process()?;
         match advice {
             Advice::DontNeed => self.write(range, Then::Discard)?.0.map_or(Ok(()), Err),

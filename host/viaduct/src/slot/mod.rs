@@ -12,6 +12,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::card::Card;
+use crate::card::observer::Call;
 use crate::card::sync::lock;
 use crate::dispatch::{Dispatcher, State, Tag, Watch};
 use crate::error::{Error, Result};
@@ -136,10 +137,16 @@ impl Slot {
         &self.inner
     }
 
+    /// Tells the card's observer of a call.
+    pub(crate) fn call(&self, name: &'static str) -> Call<'_> {
+        self.inner.rings.card.call(self.index(), name)
+    }
+
     // ---------------------------------------------------------------- life of the app
 
     /// Loads an app image (the bytes of a `.via` file) and starts the app. The slot is isolated meanwhile; other slots keep running.
     pub fn load(&self, image: &[u8]) -> Result<()> {
+        let _call = self.call("load the app");
         self.hold()?;
         self.inner.rings.lock().revive(&self.inner.rings)?;
         self.card().configure(self.index(), image)?;
@@ -167,6 +174,7 @@ impl Slot {
 
     /// Resets the app: commands to and from its streams end as aborted, its registers take their reset values.
     pub fn reset(&self) -> Result<()> {
+        let _call = self.call("reset the app");
         self.hold()?;
         self.inner.rings.lock().revive(&self.inner.rings)?;
         if self.status()?.loaded { self.start() } else { Ok(()) }
@@ -245,6 +253,7 @@ impl Slot {
 
     /// Reads a 32-bit register of the app.
     pub fn read_register(&self, offset: u32) -> Result<u32> {
+        let _call = self.call("read a register");
         let at = self.register_at(offset)?;
         let value = self.card().pci().read32(VIA_APP_BAR as u8, at)?;
         if value == u32::MAX {
@@ -256,6 +265,7 @@ impl Slot {
 
     /// Writes a 32-bit register of the app.
     pub fn write_register(&self, offset: u32, value: u32) -> Result<()> {
+        let _call = self.call("write a register");
         let at = self.register_at(offset)?;
         Ok(self.card().pci().write32(VIA_APP_BAR as u8, at, value)?)
     }
