@@ -17,6 +17,7 @@ mod random;
 mod route;
 mod settings;
 mod terminal;
+mod trace;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;

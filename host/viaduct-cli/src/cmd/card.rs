@@ -16,6 +16,7 @@ use crate::card::Opened;
 use crate::fail::{Failure, Result, at, usage};
 use crate::functions::connect::{ConnectArgs, Connected};
 use crate::process::tell::out;
+use crate::trace::{TraceArgs, Traced};
 
 /// Serve a simulated card over vfio-user, for other programs and for QEMU; ends on SIGTERM, SIGHUP or Ctrl-C
 #[derive(clap::Args)]
@@ -37,6 +38,8 @@ pub struct Args {
     /// Board and link to simulate; `viaduct info card` lists them
     #[arg(long, value_name = "NAME", value_parser = crate::card::known_profile)]
     profile: Option<String>,
+    #[command(flatten)]
+    trace: TraceArgs,
 }
 
 impl Args {
@@ -78,6 +81,7 @@ pub fn run(args: Args) -> Result {
 
     // Before others may use it.
     args.connect.offer(&function)?;
+    let trace = args.trace.begin_model(&function)?;
 
     let mut lines = Vec::new();
     // Before the servers, which remove their sockets from it first.
@@ -118,7 +122,11 @@ pub fn run(args: Args) -> Result {
         connected.iter().try_for_each(Connected::resize)?;
     }
     servers.iter_mut().for_each(Server::stop);
-    connected.map_or(Ok(()), |connected| connected.close())
+    let closed = connected.map_or(Ok(()), |connected| connected.close());
+    let traced = trace.map(Traced::end).transpose();
+    closed?;
+    traced?.iter().for_each(|line| tell!("{line}"));
+    Ok(())
 }
 
 /// Folders created for the sockets. Dropping it removes them, unless they are kept or not empty.

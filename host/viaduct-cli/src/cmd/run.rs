@@ -13,6 +13,7 @@ use crate::job::{Loaded, Message, Outcome, Routes, Values, number};
 use crate::route::Route;
 use crate::settings::{registers, setting};
 use crate::terminal::meter::Meter;
+use crate::trace::{TraceArgs, Traced};
 
 use crate::functions::virtio;
 use crate::process::signals::Signals;
@@ -26,6 +27,8 @@ pub struct Args {
     pub what: RunArgs,
     #[command(flatten)]
     pub card: CardArgs,
+    #[command(flatten)]
+    pub trace: TraceArgs,
     /// Print a JSON object on standard output
     #[arg(long)]
     pub json: bool,
@@ -166,10 +169,13 @@ pub fn run(args: Args) -> Result {
     }
     let opened = args.card.open(Variant::Fast)?;
     let image = origin.image(&prepared.app, &opened)?;
+    let trace = args.trace.begin(&opened, args.what.ins.iter().chain(&args.what.outs))?;
     let begun = std::time::Instant::now();
-    let loaded = prepared.load(&opened, args.what.slot, &image)?;
-    let outcome = prepared.run(&opened, &loaded)?;
+    let outcome =
+        prepared.load(&opened, args.what.slot, &image).and_then(|loaded| prepared.run(&opened, &loaded));
     let seconds = begun.elapsed().as_secs_f64();
+    let traced = trace.map(Traced::end).transpose();
+    let outcome = outcome?;
     let verdict = match &origin {
         Origin::Project(project) if args.what.check => {
             Some(prepared.routes.check(project, &prepared.app, &prepared.values, &outcome)?)
@@ -184,7 +190,10 @@ pub fn run(args: Args) -> Result {
     }
     match verdict {
         Some(Err(difference)) => Err(Failure::Check(difference)),
-        _ => Ok(()),
+        _ => {
+            traced?.iter().for_each(|line| tell!("{line}"));
+            Ok(())
+        }
     }
 }
 
