@@ -5,13 +5,15 @@ use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::io::Write;
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 
 use viaduct_build::{Project, Variant, meant};
 use viaduct_pci::{Location, PciFunction};
 use viaduct_sim::{Profile, SimCard, SimConfig};
+use viaduct_trace::Trace;
 
 use crate::args;
 use crate::error::{Code, Failure, Result, call, fail};
@@ -28,6 +30,7 @@ pub(crate) static BUILDING: PerProcess<Mutex<()>> = PerProcess::new(Mutex::defau
 /// An open card.
 pub struct Card {
     pub(crate) card: Arc<host::Card>,
+    trace: Option<Trace>,
 }
 
 /// See the header.
@@ -55,8 +58,10 @@ pub unsafe extern "C" fn viaduct_open_wait(
         let (name, place) = unsafe { (args::text(name, "the card's name")?, args::result(card, "card")?) };
         // SAFETY: the program gives what the header says: NULL, or times that stay as they are during the call.
         let timeouts = unsafe { args::optional_input(timeouts, "timeouts")? };
-        let card = host::Card::open_with(function(name, wait_ms)?, timeouts_of(timeouts))?;
-        place.write(CARDS.insert(Card { card }));
+        let (function, sim) = function(name, wait_ms)?;
+        let card = host::Card::open_with(function, timeouts_of(timeouts))?;
+        let trace = begin_trace(&card, sim.as_ref())?;
+        place.write(CARDS.insert(Card { card, trace }));
         Ok(())
     })
 }
@@ -64,7 +69,13 @@ pub unsafe extern "C" fn viaduct_open_wait(
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn viaduct_close(card: Handle<Card>) -> c_int {
-    call(|| CARDS.remove(card).map(drop))
+    call(|| {
+        if let Some(Err(error)) = CARDS.remove(card)?.trace.map(Trace::end) {
+            // The card is closed whatever becomes of its trace.
+            tracing::error!("{error}");
+        }
+        Ok(())
+    })
 }
 
 /// See the header.
@@ -95,7 +106,30 @@ fn log() {
     ONCE.call_once(|| viaduct_log::init("error"));
 }
 
-fn function(name: &str, wait_ms: u32) -> Result<Arc<dyn PciFunction>> {
+/// The trace of a card if `VIADUCT_TRACE` names a file for it, that of a second card with `.2` before its extension, and so on.
+fn begin_trace(card: &Arc<host::Card>, sim: Option<&Arc<SimCard>>) -> Result<Option<Trace>> {
+    static TRACES: AtomicU32 = AtomicU32::new(0);
+    let Some(path) = std::env::var_os("VIADUCT_TRACE").filter(|path| !path.is_empty()) else {
+        return Ok(None);
+    };
+    let path = numbered(Path::new(&path), TRACES.fetch_add(1, Ordering::Relaxed) + 1);
+    let trace = Trace::of_card(&path, card, sim);
+    trace.map(Some).or_else(|error| fail(Code::Io, format!("VIADUCT_TRACE: {error}")))
+}
+
+fn numbered(path: &Path, number: u32) -> PathBuf {
+    let mut numbered = path.to_owned();
+    if number > 1 {
+        let extension = path.extension().unwrap_or_default().to_string_lossy();
+        numbered.set_extension(format!("{number}.{extension}").trim_end_matches('.'));
+    }
+    numbered
+}
+
+/// A card, and the same if it is simulated in this process.
+type Found = (Arc<dyn PciFunction>, Option<Arc<SimCard>>);
+
+fn function(name: &str, wait_ms: u32) -> Result<Found> {
     match name.split_once(':') {
         None if name == "sim" => simulated(None),
         Some(("sim", profile)) if !profile.is_empty() => simulated(Some(profile)),
@@ -107,7 +141,7 @@ fn function(name: &str, wait_ms: u32) -> Result<Arc<dyn PciFunction>> {
                 u32::MAX => Duration::MAX,
                 ms => Duration::from_millis(ms.into()),
             };
-            Ok(location.open_within(limit, |_| true).map_err(host::Error::from)?)
+            Ok((location.open_within(limit, |_| true).map_err(host::Error::from)?, None))
         }
     }
 }
@@ -168,7 +202,7 @@ fn own_path() -> Option<PathBuf> {
 }
 
 /// A simulated card in this process, as the profile says. It is built first if needed.
-fn simulated(profile: Option<&str>) -> Result<Arc<dyn PciFunction>> {
+fn simulated(profile: Option<&str>) -> Result<Found> {
     let profile = match profile {
         None => Profile::default(),
         Some(name) => Profile::by_name(name).ok_or_else(|| {
@@ -183,7 +217,27 @@ fn simulated(profile: Option<&str>) -> Result<Arc<dyn PciFunction>> {
     };
     let config = SimConfig { profile, card_object, image_dir: project.images(variant()), chan_mib: None };
     match SimCard::open(config) {
-        Ok(card) => Ok(Arc::new(card)),
+        Ok(card) => {
+            let card = Arc::new(card);
+            Ok((Arc::clone(&card) as _, Some(card)))
+        }
         Err(e) => fail(Code::Card, e.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn traces_of_further_cards_have_a_number() {
+        for (path, number, name) in [
+            ("a/t.json", 1, "a/t.json"),
+            ("a/t.json", 2, "a/t.2.json"),
+            ("t", 3, "t.3"),
+            ("a.b/t.x.json", 2, "a.b/t.x.2.json"),
+        ] {
+            assert_eq!(numbered(Path::new(path), number), Path::new(name));
+        }
     }
 }
