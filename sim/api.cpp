@@ -415,6 +415,8 @@ size_t vsim_trace_take(vsim* sim, vsim_trace_record* to, size_t room, int end) {
 void vsim_get_counters(const vsim* sim, vsim_counters* counters) {
   *counters = sim->card->counters;
   counters->cycles = sim->card->clock.cycles();
+  counters->slots = via::Card::slots();
+  counters->channels = via::Shell::kChannels;
   counters->link_up_ps = sim->card->link.up_busy_ps();
   counters->link_down_ps = sim->card->link.down_busy_ps();
   for (unsigned s = 0; s < via::Card::slots(); s++) {
@@ -423,6 +425,13 @@ void vsim_get_counters(const vsim* sim, vsim_counters* counters) {
     counters->slot_last[s] = activity.last;
     counters->slot_beats_in[s] = activity.beats_in;
     counters->slot_beats_out[s] = activity.beats_out;
+    const via::Slot::Totals& totals = sim->card->slot(s).totals();
+    counters->slot_stream_in[s] = totals.stream_in;
+    counters->slot_stream_out[s] = totals.stream_out;
+    counters->slot_mem_read[s] = totals.mem_read;
+    counters->slot_mem_write[s] = totals.mem_write;
+    counters->slots_loaded |= uint32_t{sim->card->slot(s).loaded()} << s;
+    counters->slots_busy |= uint32_t{sim->card->slot(s).busy()} << s;
   }
   for (const vsim_fn_counters& fn : sim->card->fn_counters) {
     counters->mmio_reads += fn.mmio_reads;

@@ -43,6 +43,8 @@ class Slot {
   }
 
   bool loaded() const { return api_ != nullptr; }
+  // The app says that it computes.
+  bool busy() const { return loaded() && in.rst_n && out.busy; }
   // A further edge with the same inputs changes nothing, so it is left out.
   bool settled() const { return !loaded() || settled_; }
   // Nothing will come of this slot by itself.
@@ -54,6 +56,12 @@ class Slot {
     uint64_t first, last, beats_in, beats_out;
   };
   const Activity& activity() const { return activity_; }
+
+  // Bytes at streams and memory port of all apps in the slot since power-up; reads are whole beats.
+  struct Totals {
+    uint64_t stream_in, stream_out, mem_read, mem_write;
+  };
+  const Totals& totals() const { return totals_; }
 
   // One clock edge, in cycle `now`. True if the slot was evaluated. With `every` it is, even where that
   // changes nothing.
@@ -84,7 +92,7 @@ class Slot {
   // What is transferred at the coming edge.
   void trace(Trace& trace, unsigned slot) const {
     trace.level(VSIM_TRACE_LOADED, slot, loaded());
-    trace.level(VSIM_TRACE_BUSY, slot, loaded() && in.rst_n && out.busy);
+    trace.level(VSIM_TRACE_BUSY, slot, busy());
     if (!loaded() || !in.rst_n) return;
     for (unsigned k = 0; k < VIA_NUM_STREAMS; k++) {
       const bool s_valid = in.s_valid >> k & 1, m_valid = out.m_valid >> k & 1;
@@ -154,11 +162,18 @@ class Slot {
         std::popcount(static_cast<unsigned>(in.s_valid & out.s_ready)) + (in.rvalid && out.rready);
     activity_.beats_out +=
         std::popcount(static_cast<unsigned>(out.m_valid & in.m_ready)) + (out.wvalid && in.wready);
+    for (unsigned k = 0; k < VIA_NUM_STREAMS; k++) {
+      if (in.s_valid & out.s_ready & (1u << k)) totals_.stream_in += kept(in.s_keep, k);
+      if (out.m_valid & in.m_ready & (1u << k)) totals_.stream_out += kept(out.m_keep, k);
+    }
+    if (in.rvalid && out.rready) totals_.mem_read += kBeatBytes;
+    if (out.wvalid && in.wready) totals_.mem_write += ones(out.wstrb[0]);
   }
 
   const SlotApi* api_ = nullptr;
   void* instance_ = nullptr;
   Activity activity_{};
+  Totals totals_{};
   uint32_t still_ = 0;  // edges since the last transfer
   uint32_t next_try_ = kFirstTry;
   bool settled_ = false;

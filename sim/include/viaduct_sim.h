@@ -17,7 +17,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define VSIM_ABI_VERSION 5u
+#define VSIM_ABI_VERSION 6u
 
 typedef struct vsim vsim;
 
@@ -222,6 +222,11 @@ struct vsim_counters { /* since power-up */
   /* Of each slot since a register of its app was last written: cycles of the first and the last transfer at
    * the app's streams and memory port, beats into the app and out of it. */
   uint64_t slot_first[16], slot_last[16], slot_beats_in[16], slot_beats_out[16];
+  /* Of each slot since power-up: bytes into and out of the streams of its apps, and bytes that they have read
+   * (whole beats) and written through their memory ports. */
+  uint64_t slot_stream_in[16], slot_stream_out[16], slot_mem_read[16], slot_mem_write[16];
+  uint32_t slots, channels;
+  uint32_t slots_loaded, slots_busy; /* bit s: an app is in slot s; it says that it computes */
 };
 void vsim_get_counters(const vsim*, struct vsim_counters*);
 

@@ -53,6 +53,7 @@ enum Command {
     Test(cmd::test::Args),
     Wave(cmd::wave::Args),
     Card(cmd::card::Args),
+    Top(cmd::top::Args),
     Vm(cmd::vm::Args),
     Bench(cmd::bench::Args),
     Build(cmd::build::Args),
@@ -152,6 +153,7 @@ fn run(command: Command) -> ExitCode {
         Command::Wave(args) => cmd::wave::run(args),
         Command::Bench(args) => cmd::bench::run(args),
         Command::Card(args) => cmd::card::run(args),
+        Command::Top(args) => cmd::top::run(args),
         Command::Vm(args) => match cmd::vm::run(args) {
             Ok(code) => return ExitCode::from(code),
             Err(failure) => Err(failure),

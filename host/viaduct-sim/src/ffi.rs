@@ -11,7 +11,7 @@ use viaduct_pci::Process;
 use crate::error::SimError;
 use crate::profile::{Dram, FUNCTIONS, Link, Port};
 
-const ABI_VERSION: u32 = 5;
+const ABI_VERSION: u32 = 6;
 /// Largest packet from a board port to the host, in bytes.
 pub(crate) const MAX_PACKET: usize = 9234;
 /// Bytes that a board port buffers for its function.
@@ -73,6 +73,22 @@ pub struct Counters {
     pub slot_beats_in: [u64; 16],
     /// Beats out of it.
     pub slot_beats_out: [u64; 16],
+    /// For each slot: bytes into the streams of its apps.
+    pub slot_stream_in: [u64; 16],
+    /// Bytes out of them.
+    pub slot_stream_out: [u64; 16],
+    /// Bytes, in whole beats, that its apps have read through their memory ports.
+    pub slot_mem_read: [u64; 16],
+    /// Bytes that they have written.
+    pub slot_mem_write: [u64; 16],
+    /// Slots of the card.
+    pub slots: u32,
+    /// Its DRAM channels.
+    pub channels: u32,
+    /// Bit s: an app is in slot s.
+    pub slots_loaded: u32,
+    /// Bit s: the app in slot s reports that it computes.
+    pub slots_busy: u32,
 }
 
 /// Counters of a function of a card, and of its board port, since power-up.

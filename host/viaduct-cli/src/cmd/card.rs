@@ -8,11 +8,12 @@ use std::sync::Arc;
 use nix::sys::signal::Signal;
 use viaduct::{Card, Timeouts};
 use viaduct_build::Variant;
+use viaduct_metrics::Snapshot;
 use viaduct_pci::PciFunction;
 use viaduct_pci::vfio_user::Server;
 use viaduct_sim::{SimCard, function_names};
 
-use crate::card::Opened;
+use crate::card::{Opened, Simulated};
 use crate::fail::{Failure, Result, at, usage};
 use crate::functions::connect::{ConnectArgs, Connected};
 use crate::process::tell::out;
@@ -40,6 +41,9 @@ pub struct Args {
     profile: Option<String>,
     #[command(flatten)]
     trace: TraceArgs,
+    /// Serve the card's counters over HTTP at this address: /metrics for collectors of metrics, and for `viaduct top`
+    #[arg(long, value_name = "HOST:PORT")]
+    metrics: Option<String>,
 }
 
 impl Args {
@@ -82,6 +86,7 @@ pub fn run(args: Args) -> Result {
     // Before others may use it.
     args.connect.offer(&function)?;
     let trace = args.trace.begin_model(&function)?;
+    let metrics = args.metrics.as_deref().map(|address| serve_counters(address, &sim)).transpose()?;
 
     let mut lines = Vec::new();
     // Before the servers, which remove their sockets from it first.
@@ -113,6 +118,12 @@ pub fn run(args: Args) -> Result {
     folders.keep();
     if let Some(connected) = &connected {
         lines.extend(connected.lines());
+    }
+    if let Some(metrics) = &metrics {
+        lines.push(format!(
+            "counters at http://{0}/metrics; watch them with viaduct top {0}",
+            metrics.address()
+        ));
     }
     for line in lines {
         // Standard output may be the console's.
@@ -175,6 +186,12 @@ impl Drop for Folders {
 pub fn serve(path: &Path, function: Arc<dyn PciFunction>) -> Result<Server> {
     viaduct_pci::raise_descriptor_limit();
     Server::bind(path, function).map_err(|e| Failure::Run(e.to_string()))
+}
+
+/// Serves the counters of a card.
+fn serve_counters(address: &str, sim: &Simulated) -> Result<viaduct_metrics::Server> {
+    let (card, board) = (Arc::clone(&sim.function), sim.profile.name);
+    Ok(viaduct_metrics::Server::start(address, move || Snapshot::of(&card, board))?)
 }
 
 /// A server for each function of the card other than the management function.

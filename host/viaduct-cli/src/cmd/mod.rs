@@ -12,5 +12,6 @@ pub mod man;
 pub mod new;
 pub mod run;
 pub mod test;
+pub mod top;
 pub mod vm;
 pub mod wave;

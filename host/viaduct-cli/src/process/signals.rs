@@ -2,7 +2,9 @@
 //! Synchronous handling of Ctrl-C and SIGTERM, for an orderly end.
 
 use std::os::fd::AsFd;
+use std::time::Duration;
 
+use nix::errno::Errno;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigHandler, SigSet, Signal, signal};
@@ -40,6 +42,16 @@ impl Signals {
             .and_then(|()| SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC))
             .map(Self)
             .map_err(|e| Failure::Run(format!("signals: {e}")))
+    }
+
+    /// Waits so long for a signal; whether one has come. It stays pending.
+    pub fn wait_for(&self, limit: Duration) -> Result<bool> {
+        let limit = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
+        match poll(&mut [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)], limit) {
+            Ok(count) => Ok(count > 0),
+            Err(Errno::EINTR) => Ok(false),
+            Err(error) => Err(Failure::Run(format!("signals: {error}"))),
+        }
     }
 
     /// The received signal, if any.

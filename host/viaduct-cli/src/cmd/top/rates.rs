@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a card has done between two looks.
+
+use std::time::Duration;
+
+use viaduct_metrics::{Function, Slot, Snapshot};
+
+/// What a card has done between two looks, ready to be shown. Bytes are for each cycle of the card, since its time is not that of who
+/// looks; counts are those of the interval.
+pub struct Rates {
+    /// Board, clock and time.
+    pub card: String,
+    /// Share of the interval in which the link from the card was used, and that of the one to it.
+    pub link: [f64; 2],
+    /// Tables: name, heads of columns, rows.
+    pub tables: Vec<Table>,
+}
+
+/// A table.
+pub struct Table {
+    /// What its rows are.
+    pub name: &'static str,
+    /// Heads of the columns behind the first.
+    pub heads: Vec<&'static str>,
+    /// Rows: name and values.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Rates {
+    /// Between two looks that are `wall` apart. A card that was started anew meanwhile begins at 0.
+    pub fn between(old: &Snapshot, new: &Snapshot, wall: Duration) -> Self {
+        let restarted = new.cycles < old.cycles || new.slots.len() != old.slots.len();
+        let old = if restarted { &Snapshot::default() } else { old };
+        let cycles = new.cycles - old.cycles;
+        let seconds = cycles as f64 / (f64::from(new.clock_khz.max(1)) * 1e3);
+        let share =
+            |new: f64, old: f64| if cycles == 0 { 0.0 } else { ((new - old) / seconds).clamp(0.0, 1.0) };
+        let rate = |new: u64, old: u64| match cycles {
+            0 => "-".to_owned(),
+            cycles => format!("{:.2}", new.saturating_sub(old) as f64 / cycles as f64),
+        };
+        let count = |new: u64, old: u64| new.saturating_sub(old).to_string();
+        let slot = |(number, new): (usize, &Slot)| {
+            let old = old.slots.get(number).copied().unwrap_or_default();
+            let state = match (new.loaded, new.busy) {
+                (false, _) => "empty",
+                (true, false) => "loaded",
+                (true, true) => "busy",
+            };
+            vec![
+                format!("slot {number}"),
+                state.to_owned(),
+                rate(new.stream_in_bytes, old.stream_in_bytes),
+                rate(new.stream_out_bytes, old.stream_out_bytes),
+                rate(new.memory_read_bytes, old.memory_read_bytes),
+                rate(new.memory_write_bytes, old.memory_write_bytes),
+            ]
+        };
+        let channels = new.channels.iter().enumerate().map(|(number, new)| {
+            let old = old.channels.get(number).copied().unwrap_or_default();
+            let (hits, misses) =
+                (new.row_hits.saturating_sub(old.row_hits), new.row_misses.saturating_sub(old.row_misses));
+            let open = match hits + misses {
+                0 => "-".to_owned(),
+                all => format!("{:.0} %", 100.0 * hits as f64 / all as f64),
+            };
+            vec![
+                format!("channel {number}"),
+                rate(new.read_bytes, old.read_bytes),
+                rate(new.write_bytes, old.write_bytes),
+                open,
+            ]
+        });
+        let none = Function::default();
+        let functions = new.functions.iter().enumerate().map(|(number, new)| {
+            let old = old.functions.get(number).unwrap_or(&none);
+            vec![
+                new.name.clone(),
+                rate(new.host_read_bytes, old.host_read_bytes),
+                rate(new.host_write_bytes, old.host_write_bytes),
+                count(new.register_reads, old.register_reads),
+                count(new.register_writes, old.register_writes),
+                count(new.interrupts, old.interrupts),
+                count(new.tx_packets, old.tx_packets),
+                count(new.rx_packets, old.rx_packets),
+                count(new.tx_drops + new.rx_drops, old.tx_drops + old.rx_drops),
+            ]
+        });
+        let speed = cycles as f64 / wall.as_secs_f64().max(1e-9);
+        let state = if restarted { ", started anew" } else { "" };
+        Self {
+            card: format!(
+                "{}, {} MHz, {:.3} ms since power-up{state}; {cycles} cycles since the last look, {speed:.0} a second",
+                new.board,
+                f64::from(new.clock_khz) / 1e3,
+                new.seconds() * 1e3,
+            ),
+            link: [
+                share(new.link.from_card_seconds, old.link.from_card_seconds),
+                share(new.link.to_card_seconds, old.link.to_card_seconds),
+            ],
+            tables: vec![
+                Table {
+                    name: "slots, bytes per cycle",
+                    heads: vec!["app", "input", "output", "mem read", "mem write"],
+                    rows: new.slots.iter().enumerate().map(slot).collect(),
+                },
+                Table {
+                    name: "card memory, bytes per cycle",
+                    heads: vec!["read", "written", "row open"],
+                    rows: channels.collect(),
+                },
+                Table {
+                    name: "functions, bytes of host memory per cycle",
+                    heads: vec![
+                        "read",
+                        "written",
+                        "reg reads",
+                        "reg writes",
+                        "interrupts",
+                        "packets out",
+                        "packets in",
+                        "dropped",
+                    ],
+                    rows: functions.collect(),
+                },
+            ],
+        }
+    }
+
+    /// As lines.
+    pub fn text(&self) -> String {
+        let [up, down] = self.link.map(|share| 100.0 * share);
+        let mut lines =
+            vec![self.card.clone(), format!("link: from the card {up:.0} %, to the card {down:.0} %")];
+        for table in &self.tables {
+            let head: Vec<String> = table.heads.iter().map(|head| format!("{head:>12}")).collect();
+            lines.push(format!("{:<44}{}", table.name, head.concat()));
+            for row in &table.rows {
+                let values: Vec<String> = row[1..].iter().map(|value| format!("{value:>12}")).collect();
+                lines.push(format!("  {:<42}{}", row[0], values.concat()));
+            }
+        }
+        lines.join("\n") + "\n"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use viaduct_metrics::Link;
+
+    fn at(cycles: u64, bytes: u64) -> Snapshot {
+        Snapshot {
+            board: "test".into(),
+            clock_khz: 250_000,
+            cycles,
+            link: Link { from_card_seconds: cycles as f64 / 250e6 / 2.0, to_card_seconds: 0.0 },
+            slots: vec![Slot { loaded: true, stream_in_bytes: bytes, ..Slot::default() }],
+            ..Snapshot::default()
+        }
+    }
+
+    #[test]
+    fn rates_are_those_of_the_interval() {
+        let rates = Rates::between(&at(1000, 640), &at(3000, 64_640), Duration::from_secs(2));
+        assert_eq!(rates.tables[0].rows[0][1..3], ["loaded", "32.00"]);
+        assert!((rates.link[0] - 0.5).abs() < 1e-9 && rates.link[1] == 0.0);
+        assert!(rates.card.contains("2000 cycles since the last look, 1000 a second"), "{}", rates.card);
+        assert!(rates.text().contains("link: from the card 50 %"));
+    }
+
+    #[test]
+    fn a_card_that_stands_still_or_is_another_one_has_rates_too() {
+        let still = Rates::between(&at(1000, 640), &at(1000, 640), Duration::ZERO);
+        assert_eq!(still.tables[0].rows[0][2], "-");
+        let anew = Rates::between(&at(1000, 640), &at(100, 200), Duration::from_secs(1));
+        assert_eq!(anew.tables[0].rows[0][2], "2.00");
+        assert!(anew.card.contains("started anew"));
+    }
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The screen of `viaduct top`.
+
+use std::io;
+use std::time::Instant;
+
+use ratatui::crossterm::event::{Event, KeyCode, KeyModifiers, poll, read};
+use ratatui::layout::{Constraint, Layout};
+use ratatui::style::{Style, Stylize};
+use ratatui::text::Line;
+use ratatui::widgets::{Block, Gauge, Paragraph, Row, Table};
+use ratatui::{DefaultTerminal, Frame};
+
+use super::rates::Rates;
+
+/// The terminal, as it was before when this is dropped.
+pub struct Screen(DefaultTerminal);
+
+impl Screen {
+    /// Takes the terminal.
+    pub fn open() -> io::Result<Self> {
+        ratatui::try_init().map(Self)
+    }
+
+    /// Shows rates, and what is wrong if something is.
+    pub fn draw(&mut self, address: &str, rates: &Rates, trouble: Option<&str>) -> io::Result<()> {
+        self.0.draw(|frame| render(frame, address, rates, trouble))?;
+        Ok(())
+    }
+
+    /// Waits for keys until `end`; whether one of them ends the program.
+    pub fn is_over(&self, end: Instant) -> io::Result<bool> {
+        // Signals are looked at between two waits.
+        let wait = end.saturating_duration_since(Instant::now()).min(std::time::Duration::from_millis(200));
+        if !poll(wait)? {
+            return Ok(false);
+        }
+        let Event::Key(key) = read()? else { return Ok(false) };
+        let interrupts = key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c');
+        Ok(interrupts || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc))
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        ratatui::restore();
+    }
+}
+
+fn render(frame: &mut Frame<'_>, address: &str, rates: &Rates, trouble: Option<&str>) {
+    let heights = rates.tables.iter().map(|table| Constraint::Max(table.rows.len() as u16 + 3));
+    let parts = [Constraint::Length(2), Constraint::Length(3)].into_iter().chain(heights);
+    let areas = Layout::vertical(parts.chain([Constraint::Fill(1)])).split(frame.area());
+    let told = match trouble {
+        Some(trouble) => Line::from(trouble).red(),
+        None => Line::from(format!("{address}, q to end")).dim(),
+    };
+    frame.render_widget(Paragraph::new(vec![Line::from(rates.card.as_str()).bold(), told]), areas[0]);
+    let halves = Layout::horizontal([Constraint::Fill(1); 2]).split(areas[1]);
+    for ((area, title), share) in
+        halves.iter().zip(["link from the card", "link to the card"]).zip(rates.link)
+    {
+        let gauge = Gauge::default().block(Block::bordered().title(title)).ratio(share);
+        frame.render_widget(gauge, *area);
+    }
+    for (area, table) in areas.iter().skip(2).zip(&rates.tables) {
+        let widths =
+            std::iter::once(Constraint::Length(12)).chain(table.heads.iter().map(|_| Constraint::Length(11)));
+        let head =
+            Row::new(std::iter::once("").chain(table.heads.iter().copied())).style(Style::new().bold());
+        let rows = table.rows.iter().map(|row| Row::new(row.iter().map(String::as_str)));
+        let drawn = Table::new(rows, widths).header(head).block(Block::bordered().title(table.name));
+        frame.render_widget(drawn, *area);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+    use viaduct_metrics::{Channel, Function, Link, Slot, Snapshot};
+
+    use super::*;
+
+    fn drawn(width: u16, height: u16, trouble: Option<&str>) -> String {
+        let new = Snapshot {
+            board: "gen3x16".into(),
+            clock_khz: 250_000,
+            cycles: 1000,
+            link: Link { from_card_seconds: 2e-6, to_card_seconds: 0.0 },
+            channels: vec![Channel::default(); 4],
+            slots: vec![Slot { loaded: true, stream_in_bytes: 48_000, ..Slot::default() }; 4],
+            functions: vec![Function { name: "mgmt".into(), ..Function::default() }; 7],
+        };
+        let rates = Rates::between(&Snapshot::default(), &new, Duration::from_secs(1));
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        terminal.draw(|frame| render(frame, "there:1", &rates, trouble)).unwrap();
+        terminal.backend().to_string()
+    }
+
+    #[test]
+    fn a_screen_shows_all_and_a_small_one_what_fits() {
+        let screen = drawn(120, 40, None);
+        for word in ["gen3x16", "there:1", "link to the card", "50%", "slot 3", "48.00", "channel 3", "mgmt"]
+        {
+            assert!(screen.contains(word), "{word}\n{screen}");
+        }
+        assert!(drawn(120, 40, Some("the card is gone")).contains("the card is gone"));
+        for (width, height) in [(80, 24), (20, 5), (1, 1)] {
+            drawn(width, height, None);
+        }
+    }
+}

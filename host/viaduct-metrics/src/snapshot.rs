@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The counters of a card at a moment.
+
+use serde::{Deserialize, Serialize};
+use viaduct_sim::{SimCard, function_name};
+
+/// The counters of a card at a moment. All but levels count from power-up.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// The board.
+    pub board: String,
+    /// Clock in kHz.
+    pub clock_khz: u32,
+    /// Cycles.
+    pub cycles: u64,
+    /// The PCIe link.
+    pub link: Link,
+    /// DRAM channels.
+    pub channels: Vec<Channel>,
+    /// Slots.
+    pub slots: Vec<Slot>,
+    /// Functions, the management function first.
+    pub functions: Vec<Function>,
+}
+
+/// The PCIe link.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Link {
+    /// Seconds in which packets took the link from the card.
+    pub from_card_seconds: f64,
+    /// The same for the link to the card.
+    pub to_card_seconds: f64,
+}
+
+/// A DRAM channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Channel {
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Column accesses that found their row open.
+    pub row_hits: u64,
+    /// Column accesses that needed a row opened.
+    pub row_misses: u64,
+}
+
+/// A slot. Bytes are those of all apps that were in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Slot {
+    /// An app is in it.
+    pub loaded: bool,
+    /// The app reports that it computes.
+    pub busy: bool,
+    /// Bytes into streams.
+    pub stream_in_bytes: u64,
+    /// Bytes out of streams.
+    pub stream_out_bytes: u64,
+    /// Bytes in whole beats read through the memory port.
+    pub memory_read_bytes: u64,
+    /// Bytes written through the memory port.
+    pub memory_write_bytes: u64,
+}
+
+/// A PCI function.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// Register reads of the host.
+    pub register_reads: u64,
+    /// Register writes of the host.
+    pub register_writes: u64,
+    /// Interrupts that reached the host.
+    pub interrupts: u64,
+    /// Bytes of host memory that it has requested.
+    pub host_read_bytes: u64,
+    /// Bytes that it has written to host memory.
+    pub host_write_bytes: u64,
+    /// Packets sent through its board port.
+    pub tx_packets: u64,
+    /// Bytes in them.
+    pub tx_bytes: u64,
+    /// Of its packets those that were dropped: of an invalid length, or not taken.
+    pub tx_drops: u64,
+    /// Packets received through its board port.
+    pub rx_packets: u64,
+    /// Bytes in them.
+    pub rx_bytes: u64,
+    /// Packets that were dropped because it was too slow.
+    pub rx_drops: u64,
+}
+
+impl Snapshot {
+    /// The counters of a card. It stands still meanwhile.
+    pub fn of(card: &SimCard, board: &str) -> Self {
+        let c = card.counters();
+        let picoseconds = |ps: u64| ps as f64 / 1e12;
+        let slot = |s: usize| Slot {
+            loaded: c.slots_loaded >> s & 1 != 0,
+            busy: c.slots_busy >> s & 1 != 0,
+            stream_in_bytes: c.slot_stream_in[s],
+            stream_out_bytes: c.slot_stream_out[s],
+            memory_read_bytes: c.slot_mem_read[s],
+            memory_write_bytes: c.slot_mem_write[s],
+        };
+        let channel = |n: usize| Channel {
+            read_bytes: c.dram_read_bytes[n],
+            write_bytes: c.dram_write_bytes[n],
+            row_hits: c.dram_row_hits[n],
+            row_misses: c.dram_row_misses[n],
+        };
+        let function = |number: usize| {
+            let f = card.function_counters(number)?;
+            Some(Function {
+                name: function_name(number)?.to_owned(),
+                register_reads: f.mmio_reads,
+                register_writes: f.mmio_writes,
+                interrupts: f.irqs,
+                host_read_bytes: f.host_read_bytes,
+                host_write_bytes: f.host_write_bytes,
+                tx_packets: f.tx_packets,
+                tx_bytes: f.tx_bytes,
+                tx_drops: f.tx_drops,
+                rx_packets: f.rx_packets,
+                rx_bytes: f.rx_bytes,
+                rx_drops: f.rx_drops,
+            })
+        };
+        Self {
+            board: board.to_owned(),
+            clock_khz: card.clock_khz(),
+            cycles: c.cycles,
+            link: Link {
+                from_card_seconds: picoseconds(c.link_up_ps),
+                to_card_seconds: picoseconds(c.link_down_ps),
+            },
+            channels: (0..c.channels as usize).map(channel).collect(),
+            slots: (0..c.slots as usize).map(slot).collect(),
+            functions: (0..).map_while(function).collect(),
+        }
+    }
+
+    /// Seconds on the card's clock.
+    pub fn seconds(&self) -> f64 {
+        self.cycles as f64 / (f64::from(self.clock_khz.max(1)) * 1e3)
+    }
+}
