@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// via_xbar_share, without bound, for one way and for two: while somebody requests it grants, or gives balances below zero a quantum, so it idles for at
-// most Most / Quantum + 1 cycles, with two ways 2 * Most / Quantum + 1; it grants only who requests, one at a time in a way; a request waits for less than
-// 2 * (2 * Quantum + Most) + Most beats of each of the others in each way (with one way, 2 * Quantum + 2 * Most), whoever is urgent; beats of two
-// managers that each request the same ways without pause differ by less than Quantum + Most for each way that each of them requests, in any time.
+// via_xbar_share, without bound, for one way and for two, with weights of the managers (`Weights`, 2 bits each): while somebody requests it grants, or
+// gives balances below zero their quanta, so it idles for at most Most / Quantum + 1 cycles, with two ways 2 * Most / Quantum + 1; it grants only who
+// requests, one at a time in a way; a request of weight f waits for less than Ways * (2 * Quantum * k + Most * k / f) + Most beats of another of weight k
+// in each way, whoever is urgent; beats for each unit of weight of two managers that each request the same ways without pause differ by less than
+// Quantum + Most / weight for each way that each of them requests, in any time.
 //
 // A manager that requested alone in the last cycle is granted in both ways; beats are counted from then on.
 //
@@ -13,7 +14,8 @@ module xbar_share #(
   parameter int unsigned N       = 3,
   parameter int unsigned Ways    = 2,
   parameter int unsigned Quantum = 2,
-  parameter int unsigned Most    = 4
+  parameter int unsigned Most    = 4,
+  parameter bit [2*N-1:0] Weights = {N{2'd1}}
 ) (
   input logic            clk_i,
   input logic            rst_ni,
@@ -23,19 +25,31 @@ module xbar_share #(
   input logic [Ways-1:0] ack_i
 );
 
-  localparam int unsigned W = 7;
+  localparam int unsigned W = 10;
   localparam int unsigned F = Ways * N;  // flows: manager m in way w is flow w * N + m
   logic [   N-1:0] gnt  [Ways];
   logic [Ways-1:0] valid;
 
+  logic [1:0] weight[N];
+  always_comb for (int unsigned m = 0; m < N; m++) weight[m] = Weights[2*m+:2];
+  // Weight of a flow, and what a refill gives it.
+  function automatic int unsigned weight_of(input int unsigned f);
+    return 32'(Weights[2*(f%N)+:2]);
+  endfunction
+  function automatic int unsigned quanta(input int unsigned f);
+    return Quantum * weight_of(f);
+  endfunction
+
   via_xbar_share #(
-    .N      (N),
-    .Ways   (Ways),
-    .Quantum(Quantum),
-    .Most   (Most)
+    .N         (N),
+    .Ways      (Ways),
+    .Quantum   (Quantum),
+    .Most      (Most),
+    .WeightBits(2)
   ) dut (
     .clk_i,
     .rst_ni,
+    .weight_i(weight),
     .req_i,
     .len_i,
     .urgent_i,
@@ -55,7 +69,7 @@ module xbar_share #(
   logic [F-1:0][F-1:0][W-1:0] others_q;
   // Cycles without a grant since f waits.
   logic [F-1:0][W-1:0] idle_q;
-  // Beats of the first two managers since each requests the same ways without pause: the ways, and the balances then.
+  // Beats of the first two managers, each times the other's weight, since each requests the same ways without pause: the ways, and the balances then.
   logic signed [W-1:0] ahead_q, ahead, sum[2], before_q[2];
   logic [1:0][Ways-1:0] asks, ways_q;
   logic asked_q, both_q;  // both requested in the last cycle; in the last two
@@ -89,7 +103,10 @@ module xbar_share #(
         asks[m][w] = req[w*N+m];
         if (asks[m][w]) begin
           sum[m] += balance[w*N+m];
-          if (granted[w*N+m]) ahead = (m == 0) ? ahead + W'(len[w*N+m]) + W'(1) : ahead - W'(len[w*N+m]) - W'(1);
+          if (granted[w*N+m]) begin
+            if (m == 0) ahead += W'(weight_of(1)) * (W'(len[w*N+m]) + W'(1));
+            else ahead -= W'(weight_of(0)) * (W'(len[w*N+m]) + W'(1));
+          end
         end
       end
     end
@@ -135,16 +152,16 @@ module xbar_share #(
       for (int unsigned w = 0; w < Ways; w++) if (ways_q[m][w]) now[m] += balance[w*N+m];
     end
   end
-  // From -Most to just below a quantum, for each way.
-  function automatic logic in_range(input logic signed [W-1:0] sum, input int unsigned ways);
-    return sum >= -$signed(W'(ways * Most)) && sum < $signed(W'(ways * Quantum));
+  // From -Most to just below the quanta of manager m, for each way.
+  function automatic logic in_range(input logic signed [W-1:0] sum, input int unsigned ways, input int unsigned m);
+    return sum >= -$signed(W'(ways * Most)) && sum < $signed(W'(ways * quanta(m)));
   endfunction
   logic [W-1:0] most;
-  assign most = W'((Quantum + Most) * $countones(ways_q));
+  assign most = W'((quanta(0) + Most) * weight_of(1) * $countones(ways_q[0]) + (quanta(1) + Most) * weight_of(0) * $countones(ways_q[1]));
   always_ff @(posedge clk_i) begin
     if (rst_ni && both_q) begin
-      i_start : assert (in_range(before_q[0], $countones(ways_q[0])) && in_range(before_q[1], $countones(ways_q[1])));
-      i_account : assert (ahead_q == (before_q[0] - now[0]) - (before_q[1] - now[1]));
+      i_start : assert (in_range(before_q[0], $countones(ways_q[0]), 0) && in_range(before_q[1], $countones(ways_q[1]), 1));
+      i_account : assert (ahead_q == $signed(W'(weight_of(1))) * (before_q[0] - now[0]) - $signed(W'(weight_of(0))) * (before_q[1] - now[1]));
       a_even : assert (ahead_q < $signed(most) && ahead_q > -$signed(most));
     end
   end
@@ -175,28 +192,32 @@ module xbar_share #(
     end
     always_ff @(posedge clk_i) begin
       if (rst_ni) begin
-        i_range : assert (in_range(balance[f], 1));
-        i_near : assert (!dut.near[f/N][f%N] || balance[f] >= -$signed(W'(Quantum)));
+        i_range : assert (in_range(balance[f], 1, f));
+        i_near : assert (!dut.near[f/N][f%N] || balance[f] >= -$signed(W'(quanta(f))));
         a_works : assert (32'(idle_q[f]) <= Ways * Most / Quantum + 1);
         i_works : assert (idle_q[f] == '0 || kept_q[f] && 32'(idle_q[f]) * Quantum <= raised(f) + 32'(turn[f]) * Quantum);
         // What is granted without a balance has been refilled; nothing else makes a balance greater.
         if (past_granted && past_balance < 0)
-          a_refilled : assert (balance[f] == (past_alone ? '0 : past_balance + $signed(W'(Quantum))) - $signed(past_len) - W'(1));
+          a_refilled : assert (balance[f] == (past_alone ? '0 : past_balance + $signed(W'(quanta(f)))) - $signed(past_len) - W'(1));
         if (!past_granted && past_balance >= 0) a_kept : assert (balance[f] == past_balance);
         i_self : assert (others_q[f][f] == '0 && (kept_q[f] || others_q[f] == '0));
       end
     end
     for (genvar k = 0; k < F; k++) begin : gen_other
       if (k != f) begin : gen_pair
+        // Times the weight of f, so that all are whole numbers: beats of k since f waits, and k's balance.
+        logic signed [W-1:0] waited, left;
+        assign waited = $signed(W'(weight_of(f))) * $signed(others_q[f][k]);
+        assign left = $signed(W'(weight_of(f))) * balance[k];
         always_ff @(posedge clk_i) begin
           if (rst_ni) begin
             // What k has spent since f waits: what it had, and a quantum for each refill. With two ways f has had half of them, and one may have been
             // for the other way of f's manager; then the next one is for f. None comes while f has a balance.
             if (kept_q[f] && balance[f] < 0)
-              i_spent : assert ($signed(others_q[f][k]) < $signed(W'((1 + 32'(turn[f])) * Quantum + raised(f))) - balance[k]);
+              i_spent : assert (waited < $signed(W'((1 + 32'(turn[f])) * quanta(k) * weight_of(f) + raised(f) * weight_of(k))) - left);
             if (kept_q[f] && balance[f] >= 0)
-              i_second : assert ($signed(others_q[f][k]) < $signed(W'(Ways * (2 * Quantum + Most))) - balance[k]);
-            a_waits : assert (32'(others_q[f][k]) < Ways * (2 * Quantum + Most) + Most);
+              i_second : assert (waited < $signed(W'(Ways * (2 * quanta(k) * weight_of(f) + Most * weight_of(k)))) - left);
+            a_waits : assert (waited < $signed(W'(Ways * (2 * quanta(k) * weight_of(f) + Most * weight_of(k)) + Most * weight_of(f))));
           end
         end
       end

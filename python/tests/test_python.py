@@ -370,6 +370,21 @@ def test_pages_are_in_the_channels_that_are_named(card: viaduct.Card):
                 slot.place(wrong)
 
 
+def test_weights_are_checked_and_a_paused_app_goes_on(card: viaduct.Card):
+    data = bytes(range(256)) * 4096
+    with card.load("pass") as slot:
+        for wrong in (0, 16, -1):
+            with pytest.raises(viaduct.ArgumentError, match="weight"):
+                slot.set_weight(wrong)
+        slot.set_weight(15)
+        slot.pause()
+        run = slot.run_async(data)
+        with pytest.raises(TimeoutError):
+            run.result(timeout=0.5)
+        slot.resume()
+        assert run.result(timeout=60).tobytes() == data
+
+
 def test_parts_of_a_mapping_go_and_operations_go_on(card: viaduct.Card, tmp_path: Path):
     path = tmp_path / "table"
     path.write_bytes(bytes(64 * 4096))

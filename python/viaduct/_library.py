@@ -218,6 +218,8 @@ FUNCTIONS: dict[str, list[type]] = {
     "time": [HANDLE, c.POINTER(c.c_uint64)],
     "load": [HANDLE, c.c_int32, c.c_char_p, c.POINTER(HANDLE)],
     "unload": [HANDLE],
+    "pause": [HANDLE],
+    "resume": [HANDLE],
     "slot_index": [HANDLE, c.POINTER(c.c_uint32)],
     "get_port": [HANDLE, c.c_uint32, c.POINTER(Port)],
     "get_register": [HANDLE, c.c_uint32, c.POINTER(Register)],
@@ -231,6 +233,7 @@ FUNCTIONS: dict[str, list[type]] = {
     "set_frames": [HANDLE, c.c_uint64],
     "set_host_frames": [HANDLE, c.c_uint64],
     "set_channels": [HANDLE, c.c_uint32],
+    "set_weight": [HANDLE, c.c_uint32],
     "get_pager": [HANDLE, c.POINTER(Pager)],
     "get_irqs": [HANDLE, c.POINTER(c.c_uint64)],
     "start_and_wait": [

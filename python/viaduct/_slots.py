@@ -302,12 +302,26 @@ class Slot(Handle):
             raise ArgumentError(-1, "channels is empty; give at least one, or None for the slot's share")
         library.call("set_channels", self._handle, mask)
 
+    def set_weight(self, weight: int) -> None:
+        """The slot's share of card memory beside others that use it at the same time: in proportion to the weights, in bytes. 1, as at the
+        beginning, to 15; what one does not use the others get."""
+        library.call("set_weight", self._handle, in_range("weight", weight, 1, 16))
+
     @property
     def irqs(self) -> int:
         """How often the app has raised its interrupt, as far as the library has seen."""
         irqs = c.c_uint64()
         library.call("get_irqs", self._handle, irqs)
         return irqs.value
+
+    def pause(self) -> None:
+        """Pauses the app, to leave link and memory to others: nothing more is taken from its output streams and its memory port until
+        `resume`. Nothing is lost, and what waits for the app goes on waiting, without its time-out."""
+        library.call("pause", self._handle)
+
+    def resume(self) -> None:
+        """Ends a pause."""
+        library.call("resume", self._handle)
 
     def close(self) -> None:
         """As `Handle.close`, when what was begun has ended."""

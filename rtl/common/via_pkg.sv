@@ -308,6 +308,9 @@ package via_pkg;
   /// the inverse of bit `size_log2` of its index: 1 on the first pass over a zeroed ring.
   typedef logic [15:0] ring_idx_t;
 
+  /// Bits of the weight with which a manager shares card memory, from 1.
+  localparam int unsigned WeightW = 4;
+
   typedef struct packed {
     logic isolate;  // cut the slot off: drop what it sends, complete what is outstanding
     logic reset;    // hold the app in reset (implies isolate)

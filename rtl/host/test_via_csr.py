@@ -68,7 +68,7 @@ async def bench(dut, pauses: float = 0.0) -> Bench:
 async def the_card_says_what_it_is(dut):
     b = await bench(dut)
     assert await b.read(0x00) == 0x56494144
-    assert await b.read(0x04) == 0x00020000
+    assert await b.read(0x04) == 0x00020001
     assert await b.read(0x08) == (DATA_W // 8).bit_length() - 1 << 24 | STREAMS << 16 | CHANS << 8 | SLOTS
     assert await b.read(0x0C) == 250000 and await b.read(0x18) == 1234
     assert await b.read(0x20) == 10 << 16 | 4 and await b.read(0x24) == 8 << 16 | 4
@@ -100,7 +100,7 @@ async def both_halves_of_the_time_belong_together(dut):
 async def places_without_a_register_read_ones(dut):
     b = await bench(dut, 0.2)
     for addr in (
-        0x30,
+        0x34,
         0x3C,
         0x4C,
         0x100,
@@ -108,7 +108,7 @@ async def places_without_a_register_read_ones(dut):
         0x1000,
         0xF000,
         SLOT + 0x0C,
-        SLOT + 0x48,
+        SLOT + 0x4C,
         SLOT + 0xA0,
         SLOT + 2 * STEP,
     ):
@@ -137,6 +137,24 @@ async def page_tables_are_set_for_each_slot_and_kept_from_all(dut):
         assert await b.read(SLOT + s * STEP + 0x40) == 0x2345 + s
         assert await b.read(SLOT + s * STEP + 0x44) == 1 << 31 | 18 + s
     assert await b.read(0x2C) == 0x1234 << 16 | 0x0567
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def weights_are_set_for_slots_and_engines(dut):
+    """They are never 0. Walks of page tables have at least the largest weight of a slot."""
+    b = await bench(dut, 0.1)
+
+    def weights() -> list[int]:
+        return [int(w.value) for w in dut.weights]
+
+    assert weights() == [1] * (SLOTS + 3)
+    await b.write(SLOT + 0x48, 9)
+    await b.write(SLOT + STEP + 0x48, 0xFFFFFF00)
+    await b.write(0x30, 0x5C)
+    await ClockCycles(dut.clk_i, 3)
+    assert weights() == [9, 1, 5, 12, 9]
+    assert await b.read(SLOT + 0x48) == 9 and await b.read(SLOT + STEP + 0x48) == 0
+    assert await b.read(0x30) == 0x5C
 
 
 @cocotb.test(timeout_time=200, timeout_unit="us")

@@ -45,6 +45,7 @@ module via_csr
   // slots
   output slot_ctrl_t        ctrl_o        [NumSlots],  // control of each slot
   output table_cfg_t        table_o       [NumSlots],  // page table of each slot
+  output logic [WeightW-1:0] weight_o     [NumSlots+3],  // share of card memory, from 1: slots, XDMA, DMA, page tables
 
   input  slot_stat_t                    stat_i        [  NumSlots],     // state of each slot
   input  logic         [          31:0] count_i       [  NumSlots][8],  // counters, in the order of their registers
@@ -428,6 +429,22 @@ module via_csr
     .idle_o      (icap_idle)
   );
 
+  // Weights of card memory. Walks are for accesses of slots, which may not wait for them longer than their own weight says: so they have that of
+  // the slot with the largest one, or more.
+  function automatic logic [WeightW-1:0] weight_of(input logic [WeightW-1:0] value);
+    return (value == '0) ? WeightW'(1) : value;
+  endfunction
+  logic [WeightW-1:0] walks;
+  always_comb begin
+    walks = '0;
+    for (int unsigned s = 0; s < NumSlots; s++) walks |= weight_o[s];
+  end
+  always_ff @(posedge clk_i) begin
+    weight_o[NumSlots]   <= weight_of(card_out.WEIGHTS.XDMA.value);
+    weight_o[NumSlots+1] <= weight_of(card_out.WEIGHTS.DMA.value);
+    weight_o[NumSlots+2] <= walks;
+  end
+
   for (genvar s = 0; s < NumSlots; s++) begin : gen_slot
     localparam int unsigned C = 2 * s;  // completion ring
     localparam int unsigned E = 2 * s + 1;  // event ring
@@ -474,6 +491,7 @@ module via_csr
       .hwif_out            (bell_out)
     );
 
+    always_ff @(posedge clk_i) weight_o[s] <= weight_of(slot_out.WEIGHT.VALUE.value);
     assign table_o[s] = '{
             keep_end: card_out.KEEP.END.value,
             keep_first: card_out.KEEP.FIRST.value,

@@ -26,9 +26,14 @@ class Ports:
         ]
         self.width = self.mgr[0].width
         self.to_host = int(dut.to_host_o.value)
+        self.set_weights([1] * len(self.mgr))
 
     def base(self, target: int) -> int:
         return [*(CHAN * i for i in range(len(self.mem) - 1)), HOST, ERR][target]
+
+    def set_weights(self, weights: list[int]) -> None:
+        """Weights of the managers."""
+        self.dut.weights_i.value = sum(weight << 4 * m for m, weight in enumerate(weights))
 
     def reaches(self, mgr: int, target: int) -> bool:
         """Whether there is a way; otherwise the manager gets errors."""
@@ -267,6 +272,40 @@ async def a_shared_memory_is_shared_by_bytes(dut):
     half = min(x.taken["w"][quanta * longest // 2] for x in p.mgr)
     moved = [sum(1 for at in x.taken["w"] if at <= half) for x in p.mgr]
     assert max(moved) - min(moved) <= 3 * longest, f"writes: {moved}"
+
+
+@cocotb.test(timeout_time=4000, timeout_unit="us")
+async def a_shared_memory_is_shared_by_weight(dut):
+    """Bursts of any length: what is read is in proportion to the weights, and so is what is written."""
+    p = await ports(dut, latency=20)
+    longest, n = min(4096 // p.width, 256), len(p.mgr)
+    weights = [1, 3, 5, *(p.r.randrange(1, 4) for _ in range(n - 3))][:n]
+    p.r.shuffle(weights)
+    p.set_weights(weights)
+    # Each way: what is buffered on the way of one with the least weight at first, then what is counted, then as much again.
+    buffered, counted = 2 * 512, 640
+    for way in ("r", "w"):
+        for mgr, weight in zip(p.mgr, weights, strict=True):
+            left = (buffered + 2 * counted) * weight
+            while left > 0:
+                beats = min(p.r.choice((1, 2, longest // 2, longest)), left)
+                at = p.r.randrange(SIZE // 4096) * 4096
+                mgr.read(at, beats) if way == "r" else mgr.write(at, [0] * beats)
+                left -= beats
+
+        def moved(way: str = way) -> list[int]:
+            return [len(mgr.r) if way == "r" else len(mgr.taken["w"]) for mgr in p.mgr]
+
+        at_start = moved()
+        slow = weights.index(min(weights))
+        since = lambda old: [new - was for new, was in zip(moved(), old, strict=True)]  # noqa: E731
+        await until(dut, lambda: since(at_start)[slow] >= buffered, 60000)  # noqa: B023
+        first = moved()
+        await until(dut, lambda: since(first)[slow] >= counted, 60000)  # noqa: B023
+        shares = [beats / weight for beats, weight in zip(since(first), weights, strict=True)]
+        # The quanta of a weight, a burst, and what is under way.
+        assert max(shares) - min(shares) <= 0.2 * counted, (way, weights, shares)
+        await until(dut, lambda: all(mgr.idle for mgr in p.mgr), 100000)
 
 
 @cocotb.test(timeout_time=1000, timeout_unit="us")

@@ -2,7 +2,7 @@
 //
 // Crossbar: slots and DMA engines to DRAM channels and host memory (FSRF paper, section 5.3, but out of order over the targets).
 //
-// Managers are slots, DMA engines and the walks of page tables. Those that request a target share it by bytes. Subordinates 0..NumSub-2 are
+// Managers are slots, DMA engines and the walks of page tables. Those that request a target share it by bytes and weights. Subordinates 0..NumSub-2 are
 // DRAM channels, the last one is host memory. The address selects the destination of a burst:
 //   addr[AddrErrBit]  -> completed here with SLVERR; so are addresses in host memory of a manager that has no way to it
 //   addr[AddrHostBit] -> host memory, bits 63:52 cleared
@@ -24,6 +24,7 @@ module via_xbar
 ) (
   input  logic                 clk_i,
   input  logic                 rst_ni,
+  input  logic [WeightW-1:0]   weight_i    [NumMgr],  // share of each manager, from 1
   input  axi_ax_t              s_ar_i      [NumMgr],
   input  logic    [NumMgr-1:0] s_ar_valid_i,
   output logic    [NumMgr-1:0] s_ar_ready_o,
@@ -168,6 +169,7 @@ module via_xbar
       ) u_share (
         .clk_i,
         .rst_ni,
+        .weight_i,
         .req_i   (chan_req),
         .len_i   (chan_len),
         .urgent_i(chan_urgent),
@@ -191,6 +193,7 @@ module via_xbar
         ) u_share (
           .clk_i,
           .rst_ni,
+          .weight_i,
           .req_i   (one_req),
           .len_i   (one_len),
           .urgent_i(one_urgent),

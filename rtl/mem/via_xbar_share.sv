@@ -5,15 +5,17 @@
 // have one data bus, so a manager's beats count whichever way they go. Each way has a grant of its own.
 //
 // Every manager has a balance of beats for each way. A grant takes the beats of the burst from it, at most `Most`. Below zero it waits until
-// nobody who requests, either way, has a balance; then balances below zero get a quantum each cycle, of a manager that requests both ways one of
-// them, in turn. Who has one then is granted in the same cycle, if it was near enough in the last one too. Among those with a balance the urgent
+// nobody who requests, either way, has a balance; then balances below zero get a quantum for each unit of their manager's weight in each cycle, of
+// a manager that requests both ways one of them, in turn. So managers share by weight. Who has one then is granted in the same cycle, if it was near enough in the last one too. Among those with a balance the urgent
 // ones are first, and among equals the one granted longest ago: urgency decides who is next, not how much anybody gets.
 // After a cycle in which a manager requests alone, each of its ways is refilled by itself, so that neither waits for the other.
 // Throughput: one grant a way and cycle, also of one manager alone; none in a cycle in which all who request are below zero and came near it
-// just now, or are further below, after bursts longer than a quantum. Latency: none, combinational.
-// A request waits for less than 2 * (2 * Quantum + Most) + Most beats of each of the others each way (with one way, 2 * Quantum + 2 * Most). Of two
-// managers that each request the same ways without pause neither is granted more than the other by 2 * (Quantum + Most) beats in any time, by
-// three or four times Quantum + Most if one or both request both ways, whatever the lengths of their bursts. Proved in formal/xbar_share.
+// just now, or are further below, after bursts longer than their quanta. Latency: none, combinational.
+// With equal weights a request waits for less than 2 * (2 * Quantum + Most) + Most beats of each of the others each way (with one way, 2 * Quantum +
+// 2 * Most). Of two managers that each request the same ways without pause neither is granted more than the other by 2 * (Quantum + Most) beats in
+// any time, by three or four times Quantum + Most if one or both request both ways, whatever the lengths of their bursts; Quantum is then that of
+// the weight. With other weights a request waits for as many more beats of another as its weight is greater, and the difference is of beats for
+// each unit of weight. Proved in formal/xbar_share, which has the terms.
 // Misuse: a way without a balance waits for the other one if somebody has a balance there; its acknowledgement must not depend on this way.
 
 module via_xbar_share
@@ -22,10 +24,12 @@ module via_xbar_share
   parameter int unsigned N = NumSlots + 3,
   parameter int unsigned Ways = 2,
   parameter int unsigned Quantum = MaxBurstBeats,  // beats, a power of two
-  parameter int unsigned Most = Quantum  // beats, a power of two: a longer burst is charged as so many
+  parameter int unsigned Most = Quantum,  // beats, a power of two: a longer burst is charged as so many
+  parameter int unsigned WeightBits = WeightW
 ) (
   input  logic            clk_i,
   input  logic            rst_ni,
+  input  logic [WeightBits-1:0] weight_i[N],     // share of each manager, from 1; may change in any cycle
   input  logic [   N-1:0] req_i   [Ways],     // level: the manager requests; may change in any cycle
   input  logic [     7:0] len_i   [Ways][N],  // with req_i: beats of its burst - 1
   input  logic [   N-1:0] urgent_i[Ways],     // level: all else of the manager in this way waits for this target
@@ -41,10 +45,13 @@ module via_xbar_share
 
   localparam bit MostOk = param_pow2("via_xbar_share Most", Most, Quantum, 256);
 
-  // From -Most to just below a quantum.
-  localparam int unsigned BalanceW = $clog2(Most) + 1;
+  localparam bit WeightBitsOk = param_in("via_xbar_share WeightBits", WeightBits, 1, 8);
 
-  logic [N-1:0] below[Ways], near[Ways], rich[Ways], any;  // near: a quantum suffices
+  // From -Most to just below the quanta of the largest weight.
+  localparam int unsigned QuantaW = $clog2(Quantum) + WeightBits;
+  localparam int unsigned BalanceW = ((QuantaW > $clog2(Most)) ? QuantaW : $clog2(Most)) + 1;
+
+  logic [N-1:0] below[Ways], near[Ways], rich[Ways], any;  // near: one refill suffices
   logic [Ways-1:0] spent, used;  // nobody who requests has a balance; a grant is used
   logic all_spent, refill;
   logic [N-1:0] alone_q;  // in the last cycle only this one requested: it needs no balance
@@ -90,6 +97,10 @@ module via_xbar_share
     assign fill[0] = '1;
   end
 
+  // What a refill gives.
+  logic [BalanceW-1:0] quanta[N];
+  always_comb for (int unsigned m = 0; m < N; m++) quanta[m] = BalanceW'(weight_i[m]) << $clog2(Quantum);
+
   // The first of those with a balance, and the first of all, are found at the same time.
   function automatic logic first(input logic [N-1:0] among, input logic [N-1:0] ahead, input int unsigned m);
     return among[m] && (among & ahead & ~(N'(1) << m)) == '0;
@@ -109,8 +120,9 @@ module via_xbar_share
       end
     end
     for (genvar m = 0; m < N; m++) begin : gen_mgr
-      logic signed [BalanceW-1:0] balance_q;
+      logic signed [BalanceW-1:0] balance_q, refilled;
       logic near_q;  // of the last cycle, unless it has been granted since: so it is a bit, and what comes near is refilled once more
+      assign refilled = balance_q + quanta[m];
       assign near[w][m]  = near_q;
       assign below[w][m] = balance_q[BalanceW-1];
       always_ff @(posedge clk_i) begin
@@ -121,10 +133,10 @@ module via_xbar_share
         end else if (moves) begin
           automatic logic [7:0] charge = (9'(len_i[w][m]) >= 9'(Most)) ? 8'(Most - 1) : len_i[w][m];  // beats - 1
           automatic logic signed [BalanceW-1:0] base = balance_q;
-          if (below[w][m] && refill && fill[w][m]) base = base + BalanceW'(Quantum);
+          if (below[w][m] && refill && fill[w][m]) base = refilled;
           if (below[w][m] && alone_q[m] && req_i[w][m]) base = '0;
           balance_q <= (used[w] && gnt_o[w][m]) ? base + ~BalanceW'(charge) : base;
-          near_q    <= &balance_q[BalanceW-1:$clog2(Quantum)] && !(used[w] && gnt_o[w][m]);
+          near_q    <= below[w][m] && !refilled[BalanceW-1] && !(used[w] && gnt_o[w][m]);
           if (used[w]) later_q[m] <= gnt_o[w][m] ? '0 : later_q[m] | gnt_o[w];
         end
       end

@@ -189,6 +189,7 @@ module via_shell
   // Slots and the management function.
   slot_ctrl_t ctrl  [NumSlots];
   table_cfg_t tables[NumSlots];
+  logic [WeightW-1:0] weight[NumSlots+3];
   slot_stat_t stat  [NumSlots];
   logic [31:0] count[NumSlots][8], reg_rdata[NumSlots];
   logic [NumSlots-1:0] load;
@@ -251,6 +252,7 @@ module via_shell
   // `.*` stands for the ports of the shell that a block has, too: clock, reset, and the board's or the slots' flat wires.
   via_shell_edge u_edge (
     .*,
+    .weight_i(weight),
     .hostmem_ar_i(hostmem_ar),
     .hostmem_ar_valid_i(hostmem_ar_valid),
     .hostmem_ar_ready_o(hostmem_ar_ready),
@@ -296,6 +298,7 @@ module via_shell
     .rest_quiet_i(rest_quiet_q),
     .ctrl_o(ctrl),
     .table_o(tables),
+    .weight_o(weight),
     .stat_i(stat),
     .count_i(count),
     .load_o(load),

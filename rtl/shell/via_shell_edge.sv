@@ -19,6 +19,7 @@ module via_shell_edge
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
+  input  logic    [WeightW-1:0] weight_i          [NumCard],     // share of card memory of slots, XDMA, DMA, page tables
   // Host memory, AXI4 manager. Answers of one id come in order.
   output logic    [    IdW-1:0] host_arid_o,
   output logic    [       63:0] host_araddr_o,
@@ -135,6 +136,7 @@ module via_shell_edge
   via_xbar u_xbar (
     .clk_i,
     .rst_ni,
+    .weight_i,
     .s_ar_i      (cardmem_ar_i),
     .s_ar_valid_i(cardmem_ar_valid_i),
     .s_ar_ready_o(cardmem_ar_ready_o),

@@ -54,6 +54,7 @@ module via_shell_mgmt
   // Slots: their control, and what becomes of it.
   output slot_ctrl_t                  ctrl_o            [NumSlots],
   output table_cfg_t                  table_o           [NumSlots],
+  output logic         [ WeightW-1:0] weight_o          [NumSlots+3],   // share of card memory of slots, XDMA, DMA, page tables
   input  slot_stat_t                  stat_i            [NumSlots],
   input  logic         [        31:0] count_i           [NumSlots][8],  // in the order of the counter registers
   output logic         [NumSlots-1:0] load_o,                           // an image is being loaded
@@ -179,6 +180,7 @@ module via_shell_mgmt
     .axil_rready_i,
     .ctrl_o,
     .table_o,
+    .weight_o,
     .stat_i,
     .count_i,
     .app_req_o     (app_req[0]),

@@ -145,6 +145,12 @@ int viaduct_load(viaduct_card* card, int32_t index, const char* app, viaduct_slo
  * VIADUCT_E_IO: the slot is released, and changes that could not be written to their files are lost. */
 int viaduct_unload(viaduct_slot* slot);
 
+/* Pauses the app, to leave link and memory to others: nothing more is taken from its output streams and its
+ * memory port until viaduct_resume(). Nothing is lost, registers can be used, and calls that wait for the app
+ * go on waiting, without their time-out. From any thread, also while another one waits. */
+int viaduct_pause(viaduct_slot* slot);
+int viaduct_resume(viaduct_slot* slot);
+
 /* Number of the slot on its card. */
 int viaduct_slot_index(viaduct_slot* slot, uint32_t* index);
 
@@ -402,6 +408,10 @@ int viaduct_set_host_frames(viaduct_slot* slot, uint64_t bytes);
  * the beginning: the slot's share, which is all of them while no other slot has mappings. VIADUCT_E_ARGUMENT:
  * the card has no such channel. */
 int viaduct_set_channels(viaduct_slot* slot, uint32_t channels);
+
+/* The slot's share of card memory beside others that use it at the same time: in proportion to the weights,
+ * in bytes. 1, as at the beginning, to 15; else VIADUCT_E_ARGUMENT. What one does not use the others get. */
+int viaduct_set_weight(viaduct_slot* slot, uint32_t weight);
 
 /* What the pager has done for the slot so far. */
 typedef struct viaduct_pager {

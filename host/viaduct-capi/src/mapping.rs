@@ -312,6 +312,16 @@ pub extern "C" fn viaduct_set_channels(slot: Handle<Slot>, channels: u32) -> c_i
 
 /// See the header.
 #[unsafe(no_mangle)]
+pub extern "C" fn viaduct_set_weight(slot: Handle<Slot>, weight: u32) -> c_int {
+    call(|| {
+        // What is too large for its type is too large for a weight.
+        SLOTS.get(slot)?.slot.set_weight(u8::try_from(weight).unwrap_or(u8::MAX))?;
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn viaduct_get_pager(slot: Handle<Slot>, pager: *mut Pager) -> c_int {
     call(|| {
         let slot = SLOTS.get(slot)?;

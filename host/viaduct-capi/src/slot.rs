@@ -217,6 +217,18 @@ pub extern "C" fn viaduct_unload(slot: Handle<Slot>) -> c_int {
 
 /// See the header.
 #[unsafe(no_mangle)]
+pub extern "C" fn viaduct_pause(slot: Handle<Slot>) -> c_int {
+    call(|| Ok(SLOTS.get(slot)?.slot.pause()?))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn viaduct_resume(slot: Handle<Slot>) -> c_int {
+    call(|| Ok(SLOTS.get(slot)?.slot.resume()?))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn viaduct_slot_index(slot: Handle<Slot>, index: *mut u32) -> c_int {
     call(|| {
         let slot = SLOTS.get(slot)?;

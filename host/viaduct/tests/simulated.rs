@@ -4,6 +4,7 @@
 mod built;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use built::card;
@@ -43,6 +44,44 @@ fn streams_pass_through_the_card_unchanged() {
     }
     assert_eq!(slot.strays(), 0);
     assert!(slot.take_violations().is_empty());
+}
+
+/// Longer than the time-out of inactivity.
+#[test]
+fn a_paused_app_moves_nothing_and_goes_on_where_it_was() {
+    let Some((card, _sim, image)) = card("pass") else { return };
+    let limit = Duration::from_secs(2);
+    let timeouts = Timeouts { stall: limit, busy: limit, ..card.timeouts() };
+    let card = Card::open_with(Arc::clone(card.pci()), timeouts).unwrap();
+    let slot = card.slot(0).unwrap();
+    assert!(matches!(slot.pause(), Err(Error::SlotEmpty { .. })));
+    slot.load(&image).unwrap();
+    let data = pattern(3_000_000);
+    std::thread::scope(|scope| {
+        let job = scope.spawn(|| pass(&slot, &data, 1 << 16, OutLength::Any));
+        while slot.counters().unwrap().beats_out == 0 {
+            std::thread::yield_now();
+        }
+        slot.pause().unwrap();
+        // What was on its way has arrived by then.
+        std::thread::sleep(Duration::from_millis(100));
+        let before = slot.counters().unwrap();
+        std::thread::sleep(2 * limit);
+        assert_eq!(slot.counters().unwrap().beats_out, before.beats_out);
+        assert!(!job.is_finished(), "the job has ended although the app is paused");
+        slot.resume().unwrap();
+        job.join().unwrap();
+    });
+    // A paused app can be ended, and the slot be used again.
+    slot.pause().unwrap();
+    slot.close().unwrap();
+    let slot = card.slot(0).unwrap();
+    slot.load(&image).unwrap();
+    pass(&slot, &data[..1000], 4096, OutLength::Same);
+    // So does another image end a pause, or a reset.
+    slot.pause().unwrap();
+    slot.reset().unwrap();
+    pass(&slot, &data[..1000], 4096, OutLength::Same);
 }
 
 /// Through the function's user BAR and a vfio-user socket, as the vendor's driver for the engine does it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a tenant may have, and what it has.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -53,6 +54,8 @@ pub struct Config {
     pub clients_per_uid: usize,
     /// For the first message of a client, and for a client to take a response.
     pub patience: Duration,
+    /// Share of card memory of the slots of a user's clients, beside those of others ([`viaduct::Slot::set_weight`]); 1 if it is not here.
+    pub weights: HashMap<u32, u8>,
     /// Files of file systems that are served by a process (FUSE) may be mapped: it can hold up a slot's release.
     pub allow_fuse: bool,
 }
@@ -67,6 +70,7 @@ impl Config {
             clients: 32,
             clients_per_uid: 8,
             patience: Duration::from_secs(10),
+            weights: HashMap::new(),
             allow_fuse: false,
         }
     }

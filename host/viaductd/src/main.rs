@@ -12,7 +12,7 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 use clap_complete::Shell;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::signal::{SigSet, Signal};
-use viaduct::{Card, Timeouts};
+use viaduct::{Card, Slot, Timeouts};
 use viaduct_build::{Container, Project, Variant, meant};
 use viaduct_pci::PciFunction;
 use viaduct_sim::{CardSpec, Profile, SimCard, SimConfig};
@@ -70,6 +70,9 @@ struct Args {
     /// Memory of this machine for a client in MiB: mappings without a file, on the host, or private and written
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
     host_memory: u64,
+    /// Weight of a user's clients: the share of card memory of each of their slots beside others, 1 to 15; repeat for more [default: 1]
+    #[arg(long, value_name = "UID=N", value_parser = weight)]
+    weight: Vec<(u32, u8)>,
     /// Accept files on FUSE file systems: the process that serves one can hold up the release of its client's slot
     #[arg(long)]
     allow_fuse: bool,
@@ -90,6 +93,16 @@ struct Args {
 fn profile(name: &str) -> std::result::Result<Profile, String> {
     Profile::by_name(name)
         .ok_or_else(|| format!("no profile named {name:?}; {}", meant(name, Profile::names())))
+}
+
+/// `UID=N`
+fn weight(text: &str) -> std::result::Result<(u32, u8), String> {
+    let parsed =
+        text.split_once('=').and_then(|(uid, weight)| Some((uid.parse().ok()?, weight.parse().ok()?)));
+    match parsed {
+        Some((uid, weight)) if (1..=Slot::MAX_WEIGHT).contains(&weight) => Ok((uid, weight)),
+        _ => Err(format!("write the number of a user, =, and a weight from 1 to {}", Slot::MAX_WEIGHT)),
+    }
 }
 
 fn main() -> ExitCode {
@@ -170,6 +183,7 @@ fn run(args: &Args) -> Result {
     config.clients = args.clients;
     config.clients_per_uid = args.clients_per_uid;
     config.patience = Duration::from_secs(args.patience);
+    config.weights = args.weight.iter().copied().collect();
     config.allow_fuse = args.allow_fuse;
     let place = socket.display();
     let daemon = Daemon::start(socket, card, Arc::new(Installed(project)), config)

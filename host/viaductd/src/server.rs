@@ -134,7 +134,7 @@ impl Shared {
                 tracing::info!(client, pid, uid, gid, "connected");
                 let place = Place { shared: Arc::clone(self), client };
                 let thread = thread::Builder::new().name(format!("client {client}"));
-                if let Err(error) = thread.spawn(move || place.shared.serve(place.client, &socket)) {
+                if let Err(error) = thread.spawn(move || place.shared.serve(place.client, uid, &socket)) {
                     tracing::warn!(client, %error, "no thread can be started for a client");
                 }
             }
@@ -173,12 +173,12 @@ impl Shared {
     }
 
     /// Serves a client until it disconnects, then releases what it has.
-    fn serve(&self, client: u64, socket: &OwnedFd) {
+    fn serve(&self, client: u64, uid: u32, socket: &OwnedFd) {
         if let Err(why) = self.greet(socket) {
             tracing::warn!(client, %why, "the client did not greet as it must");
             return;
         }
-        let tenant = Tenant::new(client, Arc::clone(&self.card), Arc::clone(&self.apps), &self.config);
+        let tenant = Tenant::new(client, uid, Arc::clone(&self.card), Arc::clone(&self.apps), &self.config);
         let requests = self.config.quotas.requests;
         let account = |most| Account::new("unanswered requests", most, Errno::AGAIN.raw_os_error());
         // A client may send its next request before the thread of the last one has ended.

@@ -52,6 +52,8 @@ pub(crate) struct Tenant {
     allow_fuse: bool,
     /// Bytes of card memory for a slot.
     frames: u64,
+    /// Share of card memory of each slot.
+    weight: u8,
     slot_count: Arc<Account>,
     mappings: Arc<Account>,
     descriptors: Arc<Account>,
@@ -73,7 +75,8 @@ struct Open {
 }
 
 impl Tenant {
-    pub fn new(client: u64, card: Arc<Card>, apps: Arc<dyn Apps>, config: &Config) -> Self {
+    /// For a client of a user.
+    pub fn new(client: u64, uid: u32, card: Arc<Card>, apps: Arc<dyn Apps>, config: &Config) -> Self {
         let quotas = &config.quotas;
         let errno = |errno: Errno| errno.raw_os_error();
         Self {
@@ -82,6 +85,7 @@ impl Tenant {
             apps,
             allow_fuse: config.allow_fuse,
             frames: quotas.card_memory / quotas.slots.max(1),
+            weight: config.weights.get(&uid).copied().unwrap_or(1),
             slot_count: Account::new("slots", quotas.slots, errno(Errno::DQUOT)),
             mappings: Account::new("mappings", quotas.mappings, errno(Errno::NOMEM)),
             descriptors: Account::new("open descriptors", quotas.descriptors, errno(Errno::MFILE)),
@@ -174,6 +178,9 @@ impl Tenant {
             }
         })?;
         slot.set_frame_budget(self.frames);
+        if self.weight != 1 {
+            slot.set_weight(self.weight)?;
+        }
         slot.set_host_budget(0); // it would not be charged to the tenant
         slot.load(&image)?;
         let index = slot.index() as u32;

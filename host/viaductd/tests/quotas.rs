@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use common::*;
@@ -30,6 +31,27 @@ fn one(served: &Served) -> (Client, Slot) {
     let client = served.client();
     let slot = client.open("any").unwrap();
     (client, slot)
+}
+
+#[test]
+fn a_user_has_the_weight_that_the_owner_gives() {
+    let uid = rustix::process::geteuid().as_raw();
+    let (served, card) = on_fake(|config| config.weights = HashMap::from([(uid, 7)]));
+    let (_client, slot) = one(&served);
+    assert_eq!(card.weight(slot.index()), 7);
+    let (served, card) = on_fake(|config| config.weights = HashMap::from([(uid + 1, 7)]));
+    let (_client, slot) = one(&served);
+    assert_eq!(card.weight(slot.index()), 0);
+}
+
+#[test]
+fn a_weight_is_not_for_the_next_client() {
+    let uid = rustix::process::geteuid().as_raw();
+    let (served, card) = on_fake(|config| config.weights = HashMap::from([(uid, 7)]));
+    let (_client, slot) = one(&served);
+    let index = slot.index();
+    slot.close().unwrap();
+    assert_eq!(card.weight(index), 1);
 }
 
 #[test]

@@ -60,6 +60,7 @@ module via_csr_tb
   input  logic [2*NumSlots-1:0] ring_on,
   input  logic [2*NumSlots-1:0] ring_err,
   output logic [CardAddrW+13:0] tables      [  NumSlots],     // table_cfg_t
+  output logic [   WeightW-1:0] weights     [NumSlots+3],
   output logic [         341:0] fn_ctrl     [   NumFn:1],
   input  logic [       NumFn:1] fn_present,
   input  logic [       NumFn:1] fn_attached,
@@ -193,6 +194,7 @@ module via_csr_tb
     .axil_rready_i (axil_rready),
     .ctrl_o        (ctrl_s),
     .table_o       (table_s),
+    .weight_o      (weights),
     .stat_i        (stat_s),
     .count_i       (count),
     .app_req_o     (app_req[0]),

@@ -12,6 +12,7 @@ module via_xbar_tb
 ) (
   input  logic              clk_i,
   input  logic              rst_ni,
+  input  logic [4*NumMgr-1:0] weights_i,  // of each manager; 0 stands for 1
   output logic [NumMgr-1:0] to_host_o,
   output logic              idle_o
 );
@@ -80,6 +81,9 @@ module via_xbar_tb
     .clk_o(clk)
   );
 
+  logic [WeightW-1:0] weight[NumMgr];
+  always_comb for (int unsigned m = 0; m < NumMgr; m++) weight[m] = (weights_i[4*m+:4] == '0) ? 4'd1 : weights_i[4*m+:4];
+
   via_xbar #(
     .NumMgr     (NumMgr),
     .ToHost     (ToHost),
@@ -87,6 +91,7 @@ module via_xbar_tb
   ) u_dut (
     .clk_i       (clk),
     .rst_ni,
+    .weight_i    (weight),
     .s_ar_i      (s_ar),
     .s_ar_valid_i(s_ar_valid),
     .s_ar_ready_o(s_ar_ready),

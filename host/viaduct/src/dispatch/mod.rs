@@ -59,6 +59,8 @@ pub(crate) struct State {
     pub parked: usize,
     /// They are to be looked at again.
     pub poked: bool,
+    /// The program has paused the app: that nothing happens is no error.
+    pub paused: bool,
     /// Reads that the pager waits for, those of them included that have ended since: these by their numbers, with the bytes of each.
     pub reading: usize,
     pub read: Vec<(u64, Result<usize>)>,
@@ -118,6 +120,7 @@ impl Dispatcher {
                 stalled: false,
                 parked: 0,
                 poked: false,
+                paused: false,
                 reading: 0,
                 read: Vec::new(),
                 storing: 0,
@@ -474,7 +477,7 @@ impl Watch {
             return Ok((limit, limit));
         }
         let slice = timeouts.stall / 4;
-        if st.activity != self.activity || self.outside || st.parked > 0 || st.waits_for_disk() {
+        if st.activity != self.activity || self.outside || st.paused || st.parked > 0 || st.waits_for_disk() {
             (self.activity, self.since, self.probed, self.busy) = (st.activity, now, now, false);
         } else if now.duration_since(self.probed) >= slice {
             self.probed = now;
@@ -590,6 +593,11 @@ impl State {
         card.write_bell(slot, VIA_BELL_EVT_HEAD, u32::from(heads.1) | VIA_BELL_EVT_HEAD_ARM_MASK)?;
         self.armed = Some(heads);
         Ok(())
+    }
+
+    /// Control value of a slot that runs, or is paused.
+    pub fn running(&self) -> u32 {
+        VIA_SLOT_CTRL_RUN_MASK | if self.paused { VIA_SLOT_CTRL_QUIESCE_MASK } else { 0 }
     }
 
     /// Whether the command is complete.

@@ -90,6 +90,16 @@ pub const VIA_CARD_KEEP_FIRST_MASK: u32 = 0x3fff;
 pub const VIA_CARD_KEEP_END_LSB: u32 = 16;
 /// Block behind the last one. Mask in place.
 pub const VIA_CARD_KEEP_END_MASK: u32 = 0x3fff_0000;
+/// Weights of DMA engines.
+pub const VIA_CARD_WEIGHTS: u64 = 0x30;
+/// The DMA engine that loads and stores pages: 1 to 15; 0 counts as 1. Lowest bit.
+pub const VIA_CARD_WEIGHTS_DMA_LSB: u32 = 0;
+/// The DMA engine that loads and stores pages: 1 to 15; 0 counts as 1. Mask in place.
+pub const VIA_CARD_WEIGHTS_DMA_MASK: u32 = 0x0f;
+/// The engine of the XDMA-compatible function: 1 to 15; 0 counts as 1. Lowest bit.
+pub const VIA_CARD_WEIGHTS_XDMA_LSB: u32 = 4;
+/// The engine of the XDMA-compatible function: 1 to 15; 0 counts as 1. Mask in place.
+pub const VIA_CARD_WEIGHTS_XDMA_MASK: u32 = 0xf0;
 /// Loading of an app image: control.
 pub const VIA_CARD_ICAP_CTRL: u64 = 0x40;
 /// Slot that is loaded. Give it in the same write as `START`. Lowest bit.
@@ -288,6 +298,12 @@ pub const VIA_SLOT_TABLE_CFG_SIZE_LOG2_MASK: u32 = 0x1f;
 pub const VIA_SLOT_TABLE_CFG_ENABLE_LSB: u32 = 31;
 /// Look up what the TLBs miss. Mask in place.
 pub const VIA_SLOT_TABLE_CFG_ENABLE_MASK: u32 = 0x8000_0000;
+/// Weight of the slot.
+pub const VIA_SLOT_WEIGHT: u64 = 0x48;
+/// 1 to 15; 0 counts as 1. Lowest bit.
+pub const VIA_SLOT_WEIGHT_VALUE_LSB: u32 = 0;
+/// 1 to 15; 0 counts as 1. Mask in place.
+pub const VIA_SLOT_WEIGHT_VALUE_MASK: u32 = 0x0f;
 /// Read bursts translated.
 pub const VIA_SLOT_RD_TRANS: u64 = 0x80;
 /// Write bursts translated.

@@ -26,6 +26,8 @@ pub(crate) struct SlotInner {
     pub worker: Worker,
     /// It was closed; nothing is left to do when it is dropped.
     pub(super) closed: AtomicBool,
+    /// Its weight was set, and is not for the next owner.
+    pub(super) weighted: AtomicBool,
 }
 
 /// A wait for pages that are being written, of a thread that may have other slots to serve.
@@ -144,7 +146,11 @@ impl SlotInner {
             (streams, space.remove_all(&self.rings))
         };
         let held = self.hold(card.timeouts().control).and_then(|()| Table::disable(card, slot));
-        held.and(unmapped).and(self.send(&streams))
+        let weighed = match self.weighted.load(Ordering::Relaxed) {
+            true => card.write_slot(slot, VIA_SLOT_WEIGHT, 1),
+            false => Ok(()),
+        };
+        held.and(weighed).and(unmapped).and(self.send(&streams))
     }
 }
 

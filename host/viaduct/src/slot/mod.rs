@@ -7,7 +7,7 @@ pub(crate) mod several;
 pub(crate) mod window;
 pub(crate) mod worker;
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -71,6 +71,9 @@ pub struct SlotCounters {
     pub wr_beats: u32,
 }
 
+/// Minor version of the register map that brought weights.
+const WEIGHTS_SINCE: u32 = 1;
+
 /// A claimed slot. Faults of its app are served by the threads that wait on it. Released when the value and all its
 /// mappings are dropped: the app is stopped and held in reset, and cannot access this program's memory any more.
 pub struct Slot {
@@ -119,6 +122,7 @@ impl Slot {
                 syncs: Mutex::new(()),
                 worker: Worker::default(),
                 closed: AtomicBool::new(false),
+                weighted: AtomicBool::new(false),
             }),
         })
     }
@@ -158,7 +162,29 @@ impl Slot {
         if !self.status()?.loaded {
             return Err(Error::SlotEmpty { slot: self.index() });
         }
-        self.card().write_slot(self.index(), VIA_SLOT_CTRL, VIA_SLOT_CTRL_RUN_MASK)
+        self.set_running(false)
+    }
+
+    /// Pauses the app, to leave link and memory to others: nothing more is taken from it, no beat of its output streams and no access of its
+    /// memory port, until [`Slot::resume`], a reset or another image. What was taken before is carried out, nothing is lost, and its registers
+    /// can be used. Waits of the slot go on, without their time-out.
+    pub fn pause(&self) -> Result<()> {
+        self.check()?;
+        self.set_running(true)
+    }
+
+    /// Ends a pause.
+    pub fn resume(&self) -> Result<()> {
+        self.check()?;
+        self.set_running(false)
+    }
+
+    /// Lets the app run, or pauses it.
+    fn set_running(&self, paused: bool) -> Result<()> {
+        // One after the other, so that the card does what the state says.
+        let mut st = self.inner.rings.lock();
+        st.paused = paused;
+        self.card().write_slot(self.index(), VIA_SLOT_CTRL, st.running())
     }
 
     /// Lets other parts of the card use the slot's address space, whether or not there is an app in it.
@@ -201,9 +227,33 @@ impl Slot {
         self.card().write_slot(self.index(), VIA_SLOT_CTRL, isolated)?;
         let ended = self.inner.rings.collect("ending the moves that are left", tags);
         self.inner.quiet(self.card().timeouts().control)?;
-        self.card().write_slot(self.index(), VIA_SLOT_CTRL, VIA_SLOT_CTRL_RUN_MASK)?;
+        let st = self.inner.rings.lock();
+        self.card().write_slot(self.index(), VIA_SLOT_CTRL, st.running())?;
+        drop(st);
         ended
     }
+
+    /// Sets the slot's share of card memory beside others that use it at the same time: in proportion to the weights, in bytes. From 1, which
+    /// is the weight of a slot that has just been claimed and of the DMA engine, to [`Slot::MAX_WEIGHT`]. What one does not use the others
+    /// get. Takes effect at once.
+    pub fn set_weight(&self, weight: u8) -> Result<()> {
+        let card = self.card();
+        if !(1..=Self::MAX_WEIGHT).contains(&weight) {
+            let most = Self::MAX_WEIGHT;
+            return Err(Error::Invalid(format!("weight {weight}: give a number from 1 to {most}")));
+        }
+        if card.info().version.1 < WEIGHTS_SINCE {
+            let (major, minor) = card.info().version;
+            return Err(Error::Invalid(format!(
+                "a card with register map {major}.{minor} has no weights; {major}.{WEIGHTS_SINCE} is the first that has"
+            )));
+        }
+        self.inner.weighted.store(true, Ordering::Relaxed);
+        card.write_slot(self.index(), VIA_SLOT_WEIGHT, weight.into())
+    }
+
+    /// The greatest weight.
+    pub const MAX_WEIGHT: u8 = VIA_SLOT_WEIGHT_VALUE_MASK as u8;
 
     /// State of the slot.
     pub fn status(&self) -> Result<SlotStatus> {
@@ -345,7 +395,7 @@ impl Slot {
     /// Whether accesses of the app wait for the data of a stream or of a disk.
     pub(crate) fn waits_for_data(&self) -> bool {
         let st = self.inner.rings.lock();
-        st.parked > 0 || st.waits_for_disk()
+        st.paused || st.parked > 0 || st.waits_for_disk()
     }
 
     /// Waits for `ready`; a waiting thread also serves the faults of the slot, one thread at a time.

@@ -129,6 +129,7 @@ struct SlotState {
     faults: [Option<Fault>; 2], // reads, writes
     app: Box<dyn App>,
     registers: HashMap<u32, u32>,
+    weight: u32,
     run: Option<MemRun>,
 }
 
@@ -157,6 +158,11 @@ pub struct FakeCard {
 }
 
 impl FakeCard {
+    /// Weight of a slot.
+    pub fn weight(&self, slot: usize) -> u32 {
+        self.state.lock().unwrap().slots[slot].weight
+    }
+
     pub fn new() -> Arc<Self> {
         Self::with_tlb(4096)
     }
@@ -179,6 +185,7 @@ impl FakeCard {
             faults: [None; 2],
             app: Box::new(copy),
             registers: HashMap::new(),
+            weight: 0,
             run: None,
         };
         let info = FunctionInfo {
@@ -800,6 +807,7 @@ impl State {
                     s.registers.clear();
                 }
             }
+            VIA_SLOT_WEIGHT => s.weight = value,
             VIA_SLOT_TABLE_BASE => {}
             VIA_SLOT_TABLE_CFG => assert!(value == 0 || self.tables, "a page table is enabled"),
             VIA_SLOT_CMD_BASE_LO => low(&mut s.cmd),
@@ -839,7 +847,7 @@ impl State {
     fn read_card(&self, register: u64) -> u32 {
         match register {
             VIA_CARD_ID => 0x5649_4144,
-            VIA_CARD_VERSION => 2 << 16,
+            VIA_CARD_VERSION => 2 << 16 | 1,
             VIA_CARD_GEOMETRY => 6 << 24 | STREAMS << 16 | 2 << 8 | SLOTS as u32,
             VIA_CARD_CLOCK_KHZ => 250_000,
             VIA_CARD_TIME_LO => self.time as u32,

@@ -270,3 +270,22 @@ fn image(project: &Project, opened: &Opened, app: &Manifest) -> Result<Vec<u8>> 
     let image = crate::project::build(project, app, opened.card.info(), Variant::Fast)?;
     std::fs::read(&image.container).map_err(at(image.container.display()))
 }
+
+/// Jain's index: 1 if all are equal, 1 / n if one of n has everything.
+fn jain(values: &[f64]) -> f64 {
+    let sum: f64 = values.iter().sum();
+    let squares: f64 = values.iter().map(|value| value * value).sum();
+    sum * sum / (values.len() as f64 * squares)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_shares_have_an_index_of_one() {
+        assert_eq!(jain(&[3.0; 4]), 1.0);
+        assert_eq!(jain(&[5.0, 0.0, 0.0, 0.0]), 0.25);
+        assert!(jain(&[1.0, 1.0, 1.0, 0.7]) < 0.99);
+    }
+}

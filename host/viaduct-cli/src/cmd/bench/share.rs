@@ -5,7 +5,7 @@ use viaduct::desc::Command;
 use viaduct_build::{Manifest, Project, Variant};
 
 use super::worker::{Load, SLOTS, Worker, once, rate, read_again, run, sharing, workers};
-use super::{Figure, Scale, image};
+use super::{Figure, Scale, image, jain};
 use crate::card::{CardArgs, Opened};
 use crate::cmd::bench::plot::{Form, Kind, Plot};
 use crate::fail::{Failure, Result};
@@ -28,6 +28,7 @@ pub fn share(
     bench.channel_each()?;
     let alone = bench.neighbours(&opened)?;
     bench.chosen(alone)?;
+    bench.weights()?;
     plots.push(bench.plot);
     Ok(bench.figures)
 }
@@ -179,6 +180,45 @@ impl Bench<'_> {
                     format!("{:.2} of a channel each", value / alone / slots as f64),
                 );
             }
+        }
+        Ok(())
+    }
+
+    /// Four slots of different weights on one channel. Each has as much to do as its weight says, so that all are at work nearly all the time.
+    fn weights(&mut self) -> Result {
+        const WEIGHTS: [u8; SLOTS] = [1, 2, 4, 8];
+        let opened = self.open()?;
+        let mut all = workers(&opened, &self.app, &self.image, self.scale.pages, |_, _| 0)?;
+        let both = [true, false, true, false];
+        for (verb, writes) in [("read", [false; SLOTS]), ("written", [true; SLOTS]), ("written, read", both)]
+        {
+            let what = format!("weights 1, 2, 4 and 8, {verb} in 4 KiB, a channel");
+            let mut total = [0.0; 2];
+            for (weights, total) in [[1; SLOTS], WEIGHTS].into_iter().zip(&mut total) {
+                let mut loads = Vec::new();
+                for (s, worker) in all.iter().enumerate() {
+                    worker.slot.set_weight(weights[s])?;
+                    let bytes = self.scale.calibrate_large * u64::from(weights[s]);
+                    loads.push(load(writes[s], 4096, bytes, 3 + 2 * s as u64));
+                }
+                let ran = run(&self.app, &mut all, &what, &loads)?;
+                *total = rate(&ran);
+                if weights == WEIGHTS {
+                    let shares: Vec<f64> = ran
+                        .iter()
+                        .zip(WEIGHTS)
+                        .map(|(r, weight)| r.bytes as f64 / r.cycles as f64 / f64::from(weight))
+                        .collect();
+                    let note = format!(
+                        "bytes by weight have a Jain's index of {:.3}; a unit of weight has {} B/cycle",
+                        jain(&shares),
+                        shares.iter().map(|share| format!("{share:.2}")).collect::<Vec<_>>().join(", "),
+                    );
+                    self.figures.push(Figure { what: what.clone(), value: *total, unit: "B/cycle", note });
+                }
+            }
+            self.plot.add(Kind::Ours, "equal weights", &format!("4 slots, 4 KiB {verb}"), 0.0, total[0]);
+            self.plot.add(Kind::Ours, "weights 1 2 4 8", &format!("4 slots, 4 KiB {verb}"), 0.0, total[1]);
         }
         Ok(())
     }

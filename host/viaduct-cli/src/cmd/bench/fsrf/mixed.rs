@@ -8,8 +8,8 @@ use viaduct::Placement;
 use super::systems::SYSTEMS;
 use super::work::{SLOTS, Sizes};
 use super::{Bench, Mode, drawn, kind, rate};
-use crate::cmd::bench::Figure;
 use crate::cmd::bench::plot::{Form, Plot};
+use crate::cmd::bench::{Figure, jain};
 use crate::fail::Result;
 
 /// The paper's workloads, one in each slot.
@@ -122,24 +122,5 @@ fn places(system: &'static str) -> Vec<Place> {
         Some(s) if s.striped() => vec![place("", Placement::default())],
         Some(_) => Vec::new(),
         None => vec![place(", one channel", Placement::Only(1)), place(", all channels", Placement::All)],
-    }
-}
-
-/// Jain's index: 1 if all are equal, 1 / n if one of n has everything.
-fn jain(values: &[f64]) -> f64 {
-    let sum: f64 = values.iter().sum();
-    let squares: f64 = values.iter().map(|value| value * value).sum();
-    sum * sum / (values.len() as f64 * squares)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn equal_shares_have_an_index_of_one() {
-        assert_eq!(jain(&[3.0; 4]), 1.0);
-        assert_eq!(jain(&[5.0, 0.0, 0.0, 0.0]), 0.25);
-        assert!(jain(&[1.0, 1.0, 1.0, 0.7]) < 0.99);
     }
 }
