@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import vm_guest
 
 ROOT = Path(__file__).resolve().parents[1]
 VIADUCT = str(ROOT / "viaduct")
@@ -176,6 +177,21 @@ def test_a_card_in_another_process_has_the_commands_here_and_the_data_there(tmp_
     assert not mine.lane("slot 0", "input 0")
     assert its.bytes("slot 0", "input 0") == its.bytes("slot 0", "output 0") == size
     assert not its.commands("slot 0", "mover of input 0")
+
+
+@pytest.mark.timeout(vm_guest.PATIENCE)
+def test_a_guest_s_disk_is_in_the_trace(tmp_path: Path):
+    trace, count = tmp_path / "t.json", 64
+    read = ("dd", "if=/dev/vda", "of=/dev/null", "bs=4096", f"count={count}", "iflag=direct")
+    done = vm_guest.vm("--disk", "1M", "--trace", trace, "--", *read, functions="blk")
+    assert done.returncode == 0 and f"trace: {trace}, " in done.stderr, done.stderr
+    seen = Trace(trace)
+    seen.check()
+    disk = "function 2: blk"
+    # What was read is written to the guest's memory, beside the rings.
+    assert 4096 * count <= seen.bytes(disk, "host writes") <= 2 * 4096 * count + 65536
+    assert len(seen.lane(disk, "interrupts")) >= count
+    assert any(e["name"].startswith("read configuration space") for e in seen.lane(disk, "register reads"))
 
 
 def test_a_full_disk_ends_the_trace_and_not_the_run(tmp_path: Path, data: Path):

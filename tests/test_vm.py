@@ -253,6 +253,7 @@ def test_wrong_use_is_told_before_anything_is_downloaded(tmp_path: Path):
     cache = tmp_path / "cache"
     for args, words in (
         (["--function", "net,nett"], 'no function "nett"'),
+        (["--function", "none", "--trace", str(tmp_path / "t.json")], "a card that this command simulates"),
         (["--function", "net", "--card", str(tmp_path / "none")], "is there a card"),
         (["--disk", "file:/nonexistent"], "/nonexistent: No such file"),
         (["--disk", "copy:/dev/zero"], "is a device"),

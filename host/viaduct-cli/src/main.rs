@@ -18,6 +18,7 @@ mod route;
 mod settings;
 mod terminal;
 mod trace;
+mod watched;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;

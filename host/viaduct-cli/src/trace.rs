@@ -45,6 +45,11 @@ impl TraceArgs {
         Ok(Some(Traced { path: path.clone(), trace }))
     }
 
+    /// Whether none was asked for.
+    pub fn is_empty(&self) -> bool {
+        self.path.is_none()
+    }
+
     /// Begins the trace that was asked for, of a simulated card that others use.
     pub fn begin_model(&self, sim: &Arc<SimCard>) -> Result<Option<Traced>> {
         let Some(path) = &self.path else { return Ok(None) };

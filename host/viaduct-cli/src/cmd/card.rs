@@ -8,16 +8,15 @@ use std::sync::Arc;
 use nix::sys::signal::Signal;
 use viaduct::{Card, Timeouts};
 use viaduct_build::Variant;
-use viaduct_metrics::Snapshot;
 use viaduct_pci::PciFunction;
 use viaduct_pci::vfio_user::Server;
 use viaduct_sim::{SimCard, function_names};
 
-use crate::card::{Opened, Simulated};
+use crate::card::Opened;
 use crate::fail::{Failure, Result, at, usage};
 use crate::functions::connect::{ConnectArgs, Connected};
 use crate::process::tell::out;
-use crate::trace::{TraceArgs, Traced};
+use crate::watched::WatchArgs;
 
 /// Serve a simulated card over vfio-user, for other programs and for QEMU; ends on SIGTERM, SIGHUP or Ctrl-C
 #[derive(clap::Args)]
@@ -40,10 +39,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME", value_parser = crate::card::known_profile)]
     profile: Option<String>,
     #[command(flatten)]
-    trace: TraceArgs,
-    /// Serve the card's counters over HTTP at this address: /metrics for collectors of metrics, and for `viaduct top`
-    #[arg(long, value_name = "HOST:PORT")]
-    metrics: Option<String>,
+    watch: WatchArgs,
 }
 
 impl Args {
@@ -85,8 +81,7 @@ pub fn run(args: Args) -> Result {
 
     // Before others may use it.
     args.connect.offer(&function)?;
-    let trace = args.trace.begin_model(&function)?;
-    let metrics = args.metrics.as_deref().map(|address| serve_counters(address, &sim)).transpose()?;
+    let watched = args.watch.begin(&sim)?;
 
     let mut lines = Vec::new();
     // Before the servers, which remove their sockets from it first.
@@ -119,12 +114,7 @@ pub fn run(args: Args) -> Result {
     if let Some(connected) = &connected {
         lines.extend(connected.lines());
     }
-    if let Some(metrics) = &metrics {
-        lines.push(format!(
-            "counters at http://{0}/metrics; watch them with viaduct top {0}",
-            metrics.address()
-        ));
-    }
+    lines.extend(watched.line());
     for line in lines {
         // Standard output may be the console's.
         if args.connect.on_stdio() { tell!("{line}") } else { out(&line)? }
@@ -134,7 +124,7 @@ pub fn run(args: Args) -> Result {
     }
     servers.iter_mut().for_each(Server::stop);
     let closed = connected.map_or(Ok(()), |connected| connected.close());
-    let traced = trace.map(Traced::end).transpose();
+    let traced = watched.end();
     closed?;
     traced?.iter().for_each(|line| tell!("{line}"));
     Ok(())
@@ -186,12 +176,6 @@ impl Drop for Folders {
 pub fn serve(path: &Path, function: Arc<dyn PciFunction>) -> Result<Server> {
     viaduct_pci::raise_descriptor_limit();
     Server::bind(path, function).map_err(|e| Failure::Run(e.to_string()))
-}
-
-/// Serves the counters of a card.
-fn serve_counters(address: &str, sim: &Simulated) -> Result<viaduct_metrics::Server> {
-    let (card, board) = (Arc::clone(&sim.function), sim.profile.name);
-    Ok(viaduct_metrics::Server::start(address, move || Snapshot::of(&card, board))?)
 }
 
 /// A server for each function of the card other than the management function.

@@ -31,6 +31,7 @@ use crate::card::{Opened, Simulated, WaitArgs};
 use crate::fail::{Failure, Result, at, usage};
 use crate::functions::connect::{ConnectArgs, Connected, DiskSpec, Place};
 use crate::process::signals::{Signals, interrupted};
+use crate::watched::{WatchArgs, Watched};
 
 /// Longest time a guest may take to boot; an idle machine takes 10 s.
 const BOOT: Duration = Duration::from_secs(1200);
@@ -80,6 +81,8 @@ pub struct Args {
     /// Board and link to simulate; `viaduct info card` lists them
     #[arg(long, value_name = "NAME", value_parser = crate::card::known_profile)]
     profile: Option<String>,
+    #[command(flatten)]
+    watch: WatchArgs,
     /// Memory of the guest in megabytes
     #[arg(long, value_name = "MB", default_value_t = 512, value_parser = clap::value_parser!(u32).range(192..=65536))]
     memory: u32,
@@ -175,6 +178,11 @@ pub fn watched(args: Args, watcher: &mut dyn Watcher) -> Result<u8> {
     }
     let more = args.qmp.as_deref().map(read_commands).transpose()?.unwrap_or_default();
     let simulate = args.card.is_none() && !wanted.is_empty();
+    if !simulate && !args.watch.is_empty() {
+        return usage(
+            "--trace and --metrics are for a card that this command simulates; give them to the `viaduct card` that serves the functions",
+        );
+    }
     let connect = if simulate { connections(&args, &wanted, &project)? } else { None };
     let mut sockets = match &args.card {
         Some(dir) => wanted.iter().map(|name| socket(dir, name)).collect::<Result<Vec<_>>>()?,
@@ -282,6 +290,7 @@ struct ServedCard {
     servers: Vec<Server>,
     sockets: Vec<PathBuf>,
     connected: Option<Connected>,
+    watched: Watched,
 }
 
 impl ServedCard {
@@ -295,6 +304,8 @@ impl ServedCard {
         let sim = crate::card::simulated(project, args.profile.as_deref(), Variant::Functions)?;
         let function = Arc::clone(&sim.function);
         args.connect.offer(&function)?;
+        let watched = args.watch.begin(&sim)?;
+        watched.line().iter().for_each(|line| tell!("{line}"));
         let connected = match connect {
             None => None,
             Some(connect) => {
@@ -318,13 +329,17 @@ impl ServedCard {
             servers.push(serve(&socket, found)?);
             sockets.push(socket);
         }
-        Ok(Self { sim, servers, sockets, connected })
+        Ok(Self { sim, servers, sockets, connected, watched })
     }
 
     /// Ends it properly; writes to a disk are then in its file.
     fn stop(mut self) -> Result {
         self.servers.iter_mut().for_each(Server::stop);
-        self.connected.map_or(Ok(()), Connected::close)
+        let closed = self.connected.map_or(Ok(()), Connected::close);
+        let traced = self.watched.end();
+        closed?;
+        traced?.iter().for_each(|line| tell!("{line}"));
+        Ok(())
     }
 }
 
