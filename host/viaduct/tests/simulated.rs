@@ -46,6 +46,24 @@ fn streams_pass_through_the_card_unchanged() {
     assert!(slot.take_violations().is_empty());
 }
 
+#[test]
+fn weights_are_in_the_card_and_end_with_their_slot() {
+    let Some((card, _sim, _)) = card("pass") else { return };
+    let weight = || card.pci().read32(0, 0x10048).unwrap();
+    let slot = card.slot(0).unwrap();
+    assert_eq!(weight(), 1);
+    slot.set_weight(9).unwrap();
+    assert_eq!(weight(), 9);
+    for wrong in [0, 16, 255] {
+        assert!(slot.set_weight(wrong).unwrap_err().to_string().contains("1 to 15"));
+        assert!(card.set_dma_weights(1, wrong).is_err() && card.set_dma_weights(wrong, 1).is_err());
+    }
+    drop(slot);
+    assert_eq!(weight(), 1);
+    card.set_dma_weights(3, 5).unwrap();
+    assert_eq!(card.pci().read32(0, 0x30).unwrap(), 0x53);
+}
+
 /// Longer than the time-out of inactivity.
 #[test]
 fn a_paused_app_moves_nothing_and_goes_on_where_it_was() {

@@ -29,6 +29,10 @@ use viaduct_pci::{DmaAccess, PciError, PciFunction, Process};
 
 /// Register map this library drives.
 const VERSION_MAJOR: u32 = 2;
+/// Minor version of it that brought weights.
+const WEIGHTS_SINCE: u32 = 1;
+/// The greatest weight.
+pub(crate) const MAX_WEIGHT: u8 = VIA_SLOT_WEIGHT_VALUE_MASK as u8;
 
 /// Time-outs, in wall-clock time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -181,15 +185,44 @@ impl Card {
         self.observer.set(observer).map_err(|_| Error::Invalid("the card has an observer already".into()))
     }
 
+    /// The observer. In a child of `fork()` there is none: it may need threads that do not exist there.
+    fn observer(&self) -> Option<&dyn Observer> {
+        self.observer.get().filter(|_| self.is_ours()).map(|observer| &**observer)
+    }
+
     pub(crate) fn tell(&self, what: Observed<'_>) {
-        if let Some(observer) = self.observer.get() {
+        if let Some(observer) = self.observer() {
             observer.observe(what);
         }
     }
 
     /// Tells that this thread begins a call, and when the value is dropped that it ends.
     pub(crate) fn call(&self, slot: usize, name: &'static str) -> Call<'_> {
-        Call::begin(self.observer.get().map(|observer| &**observer), slot, name)
+        Call::begin(self.observer(), slot, name)
+    }
+
+    /// Sets the shares of card memory of the DMA engine, which loads and stores pages for all slots, and of that of the XDMA-compatible
+    /// function, beside slots and each other, as [`Slot::set_weight`](crate::Slot::set_weight).
+    pub fn set_dma_weights(&self, dma: u8, xdma: u8) -> Result<()> {
+        self.check_weight(dma)?;
+        self.check_weight(xdma)?;
+        let weights =
+            u32::from(dma) << VIA_CARD_WEIGHTS_DMA_LSB | u32::from(xdma) << VIA_CARD_WEIGHTS_XDMA_LSB;
+        self.write_card(VIA_CARD_WEIGHTS, weights)
+    }
+
+    /// Whether this is a weight, and the card has such.
+    pub(crate) fn check_weight(&self, weight: u8) -> Result<()> {
+        if !(1..=MAX_WEIGHT).contains(&weight) {
+            return Err(Error::Invalid(format!("weight {weight}: give a number from 1 to {MAX_WEIGHT}")));
+        }
+        let (major, minor) = self.info.version;
+        if minor < WEIGHTS_SINCE {
+            return Err(Error::Invalid(format!(
+                "a card with register map {major}.{minor} has no weights; {major}.{WEIGHTS_SINCE} is the first that has"
+            )));
+        }
+        Ok(())
     }
 
     /// Cycles since power-up.

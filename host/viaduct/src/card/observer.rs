@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Tells a program what the library does with a card, as it happens.
 
+use viaduct_pci::Process;
+
 use crate::protocol::desc::{Command, Completion, Event};
 
 /// What has happened.
@@ -48,7 +50,7 @@ pub trait Observer: Send + Sync {
 }
 
 /// Ends with the call that it stands for.
-pub(crate) struct Call<'a>(Option<&'a dyn Observer>);
+pub(crate) struct Call<'a>(Option<(&'a dyn Observer, Process)>);
 
 impl<'a> Call<'a> {
     /// Tells that this thread begins a call.
@@ -56,13 +58,14 @@ impl<'a> Call<'a> {
         if let Some(observer) = observer {
             observer.observe(Observed::Begins { slot, call });
         }
-        Self(observer)
+        Self(observer.map(|observer| (observer, Process::current())))
     }
 }
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
-        if let Some(observer) = self.0 {
+        // A child of fork() in the middle of a call has no threads that could take what is told.
+        if let Some((observer, _)) = self.0.filter(|(_, process)| process.is_current()) {
             observer.observe(Observed::Ends);
         }
     }

@@ -71,9 +71,6 @@ pub struct SlotCounters {
     pub wr_beats: u32,
 }
 
-/// Minor version of the register map that brought weights.
-const WEIGHTS_SINCE: u32 = 1;
-
 /// A claimed slot. Faults of its app are served by the threads that wait on it. Released when the value and all its
 /// mappings are dropped: the app is stopped and held in reset, and cannot access this program's memory any more.
 pub struct Slot {
@@ -237,23 +234,13 @@ impl Slot {
     /// is the weight of a slot that has just been claimed and of the DMA engine, to [`Slot::MAX_WEIGHT`]. What one does not use the others
     /// get. Takes effect at once.
     pub fn set_weight(&self, weight: u8) -> Result<()> {
-        let card = self.card();
-        if !(1..=Self::MAX_WEIGHT).contains(&weight) {
-            let most = Self::MAX_WEIGHT;
-            return Err(Error::Invalid(format!("weight {weight}: give a number from 1 to {most}")));
-        }
-        if card.info().version.1 < WEIGHTS_SINCE {
-            let (major, minor) = card.info().version;
-            return Err(Error::Invalid(format!(
-                "a card with register map {major}.{minor} has no weights; {major}.{WEIGHTS_SINCE} is the first that has"
-            )));
-        }
+        self.card().check_weight(weight)?;
         self.inner.weighted.store(true, Ordering::Relaxed);
-        card.write_slot(self.index(), VIA_SLOT_WEIGHT, weight.into())
+        self.card().write_slot(self.index(), VIA_SLOT_WEIGHT, weight.into())
     }
 
     /// The greatest weight.
-    pub const MAX_WEIGHT: u8 = VIA_SLOT_WEIGHT_VALUE_MASK as u8;
+    pub const MAX_WEIGHT: u8 = crate::card::MAX_WEIGHT;
 
     /// State of the slot.
     pub fn status(&self) -> Result<SlotStatus> {
