@@ -11,11 +11,11 @@
 // Assumed: requests and their lengths stay until they are granted, and no burst is longer than Most.
 
 module xbar_share #(
-  parameter int unsigned N       = 3,
-  parameter int unsigned Ways    = 2,
-  parameter int unsigned Quantum = 2,
-  parameter int unsigned Most    = 4,
-  parameter bit [2*N-1:0] Weights = {N{2'd1}}
+  parameter int unsigned           N       = 3,
+  parameter int unsigned           Ways    = 2,
+  parameter int unsigned           Quantum = 2,
+  parameter int unsigned           Most    = 4,
+  parameter bit          [2*N-1:0] Weights = {N{2'd1}}
 ) (
   input logic            clk_i,
   input logic            rst_ni,
@@ -161,7 +161,8 @@ module xbar_share #(
   always_ff @(posedge clk_i) begin
     if (rst_ni && both_q) begin
       i_start : assert (in_range(before_q[0], $countones(ways_q[0]), 0) && in_range(before_q[1], $countones(ways_q[1]), 1));
-      i_account : assert (ahead_q == $signed(W'(weight_of(1))) * (before_q[0] - now[0]) - $signed(W'(weight_of(0))) * (before_q[1] - now[1]));
+      i_account :
+      assert (ahead_q == $signed(W'(weight_of(1))) * (before_q[0] - now[0]) - $signed(W'(weight_of(0))) * (before_q[1] - now[1]));
       a_even : assert (ahead_q < $signed(most) && ahead_q > -$signed(most));
     end
   end
@@ -208,7 +209,7 @@ module xbar_share #(
         // Times the weight of f, so that all are whole numbers: beats of k since f waits, and k's balance.
         logic signed [W-1:0] waited, left;
         assign waited = $signed(W'(weight_of(f))) * $signed(others_q[f][k]);
-        assign left = $signed(W'(weight_of(f))) * balance[k];
+        assign left   = $signed(W'(weight_of(f))) * balance[k];
         always_ff @(posedge clk_i) begin
           if (rst_ni) begin
             // What k has spent since f waits: what it had, and a quantum for each refill. With two ways f has had half of them, and one may have been

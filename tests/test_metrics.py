@@ -125,6 +125,38 @@ def test_top_shows_a_card_as_text_and_on_a_terminal(card: tuple[str, str]):
     assert b"\x1b[?1049h" in seen and b"\x1b[?1049l" in seen
 
 
+def test_top_ends_with_its_terminal_and_beside_a_card_that_hangs():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        counters = b'{"board":"b","clock_khz":1,"cycles":1,"link":{"from_card_seconds":0,"to_card_seconds":0},"channels":[],"slots":[],"functions":[]}'
+        for way in ("q", "SIGTERM", "close"):
+            master, slave = pty.openpty()
+            fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 150, 0, 0))
+            process = subprocess.Popen(
+                [VIADUCT, "top", address], stdin=slave, stdout=slave, stderr=slave, cwd=ROOT
+            )
+            os.close(slave)
+            # The first look succeeds, the next ones get no answer.
+            connection = server.accept()[0]
+            connection.recv(4096)
+            head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(counters)}\r\n\r\n"
+            connection.sendall(head.encode() + counters)
+            held = server.accept()[0]
+            if way == "q":
+                os.write(master, b"q")
+            elif way == "SIGTERM":
+                process.send_signal(signal.SIGTERM)
+            else:
+                os.close(master)
+            try:
+                assert process.wait(PATIENCE) in (0, 1), way
+            finally:
+                process.kill()
+                held.close()
+                if way != "close":
+                    os.close(master)
+
+
 def test_a_collector_that_hangs_holds_up_neither_the_card_nor_others(card: tuple[str, str]):
     name, address = card
     host, port = address.split(":")

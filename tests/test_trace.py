@@ -173,7 +173,11 @@ def test_a_card_in_another_process_has_the_commands_here_and_the_data_there(tmp_
     mine.check()
     its.check()
     size = data.stat().st_size
-    assert sum(e["args"]["bytes"] for e in mine.commands("slot 0", "mover of input 0")) == size
+    moves = mine.commands("slot 0", "mover of input 0")
+    assert sum(e["args"]["bytes"] for e in moves) == size
+    # The card's own time: what its clock shows at the end is not exceeded, and moves take time.
+    end = max(e["args"]["cycle"] for e in its.events if "cycle" in e.get("args", {}))
+    assert all(e["args"]["cycles"] > 0 and e["args"]["cycle"] < end for e in moves)
     assert not mine.lane("slot 0", "input 0")
     assert its.bytes("slot 0", "input 0") == its.bytes("slot 0", "output 0") == size
     assert not its.commands("slot 0", "mover of input 0")
@@ -206,17 +210,31 @@ def test_a_full_disk_ends_the_trace_and_not_the_run(tmp_path: Path, data: Path):
 def test_a_trace_overwrites_no_file_of_the_run_and_says_where_it_cannot_be(tmp_path: Path, data: Path):
     before, out, link = data.read_bytes(), tmp_path / "out", tmp_path / "link"
     link.symlink_to(data)
+    hard, folder, fifo = tmp_path / "hard", tmp_path / "folder", tmp_path / "fifo"
+    hard.hardlink_to(data)
+    folder.symlink_to(tmp_path)
+    os.mkfifo(fifo)
     routes = ("run", "pass", "--in", f"file:{data}", "--out", f"file:{out}")
     for path, code, words in [
-        (data, 2, "is an input or an output"),
-        (link, 2, "is an input or an output"),
-        (out, 2, "is an input or an output"),
+        (data, 2, "is in use by what is traced"),
+        (link, 2, "is in use by what is traced"),
+        (hard, 2, "is in use by what is traced"),
+        (out, 2, "is in use by what is traced"),
+        (folder / "out", 2, "is in use by what is traced"),
+        (fifo, 1, "is not a file"),
         (tmp_path, 1, "Is a directory"),
         (tmp_path / "no/t.json", 1, "No such file or directory"),
     ]:
         done = run(*routes, "--trace", path, code=code)
         assert words in done.stderr.splitlines()[-1]
         assert data.read_bytes() == before and not out.exists()
+
+
+def test_a_trace_of_a_served_card_leaves_its_disk_alone(tmp_path: Path):
+    disk = tmp_path / "disk"
+    disk.write_bytes(bytes(1 << 20))
+    done = run("card", "--functions", tmp_path / "card", "--disk", f"file:{disk}", "--trace", disk, code=2)
+    assert "is in use by what is traced" in done.stderr and disk.read_bytes() == bytes(1 << 20)
 
 
 def test_what_a_killed_run_leaves_can_be_read(tmp_path: Path):

@@ -18,34 +18,34 @@ module via_csr
   parameter int unsigned HugeSets = MmuHugeSets,
   parameter int unsigned IcapTimeout = 65536  // cycles
 ) (
-  input  logic              clk_i,
-  input  logic              rst_ni,
-  input  logic       [63:0] time_i,                    // card time
-  input  logic       [31:0] chan_mib_i,                // size of each DRAM channel in MiB, constant
-  input  logic       [31:0] clk_khz_i,                 // frequency of clk_i, constant
-  input  logic              quiet_i,                   // level: nothing moves in the shell
+  input  logic                     clk_i,
+  input  logic                     rst_ni,
+  input  logic       [       63:0] time_i,                      // card time
+  input  logic       [       31:0] chan_mib_i,                  // size of each DRAM channel in MiB, constant
+  input  logic       [       31:0] clk_khz_i,                   // frequency of clk_i, constant
+  input  logic                     quiet_i,                     // level: nothing moves in the shell
   // AXI4-Lite
-  input  logic       [19:0] axil_awaddr_i,
-  input  logic              axil_awvalid_i,
-  output logic              axil_awready_o,
-  input  logic       [31:0] axil_wdata_i,
-  input  logic       [ 3:0] axil_wstrb_i,
-  input  logic              axil_wvalid_i,
-  output logic              axil_wready_o,
-  output logic       [ 1:0] axil_bresp_o,
-  output logic              axil_bvalid_o,
-  input  logic              axil_bready_i,
-  input  logic       [19:0] axil_araddr_i,
-  input  logic              axil_arvalid_i,
-  output logic              axil_arready_o,
-  output logic       [31:0] axil_rdata_o,
-  output logic       [ 1:0] axil_rresp_o,
-  output logic              axil_rvalid_o,
-  input  logic              axil_rready_i,
+  input  logic       [       19:0] axil_awaddr_i,
+  input  logic                     axil_awvalid_i,
+  output logic                     axil_awready_o,
+  input  logic       [       31:0] axil_wdata_i,
+  input  logic       [        3:0] axil_wstrb_i,
+  input  logic                     axil_wvalid_i,
+  output logic                     axil_wready_o,
+  output logic       [        1:0] axil_bresp_o,
+  output logic                     axil_bvalid_o,
+  input  logic                     axil_bready_i,
+  input  logic       [       19:0] axil_araddr_i,
+  input  logic                     axil_arvalid_i,
+  output logic                     axil_arready_o,
+  output logic       [       31:0] axil_rdata_o,
+  output logic       [        1:0] axil_rresp_o,
+  output logic                     axil_rvalid_o,
+  input  logic                     axil_rready_i,
   // slots
-  output slot_ctrl_t        ctrl_o        [NumSlots],  // control of each slot
-  output table_cfg_t        table_o       [NumSlots],  // page table of each slot
-  output logic [WeightW-1:0] weight_o     [NumSlots+3],  // share of card memory, from 1: slots, XDMA, DMA, page tables
+  output slot_ctrl_t               ctrl_o        [  NumSlots],  // control of each slot
+  output table_cfg_t               table_o       [  NumSlots],  // page table of each slot
+  output logic       [WeightW-1:0] weight_o      [NumSlots+3],  // share of card memory, from 1: slots, XDMA, DMA, page tables
 
   input  slot_stat_t                    stat_i        [  NumSlots],     // state of each slot
   input  logic         [          31:0] count_i       [  NumSlots][8],  // counters, in the order of their registers

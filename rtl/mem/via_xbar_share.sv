@@ -6,8 +6,9 @@
 //
 // Every manager has a balance of beats for each way. A grant takes the beats of the burst from it, at most `Most`. Below zero it waits until
 // nobody who requests, either way, has a balance; then balances below zero get a quantum for each unit of their manager's weight in each cycle, of
-// a manager that requests both ways one of them, in turn. So managers share by weight. Who has one then is granted in the same cycle, if it was near enough in the last one too. Among those with a balance the urgent
-// ones are first, and among equals the one granted longest ago: urgency decides who is next, not how much anybody gets.
+// a manager that requests both ways one of them, in turn. So managers share by weight. Who has a balance then is granted in the same cycle, if it
+// was near enough in the last one too. Among those with a balance the urgent ones are first, and among equals the one granted longest ago: urgency
+// decides who is next, not how much anybody gets.
 // After a cycle in which a manager requests alone, each of its ways is refilled by itself, so that neither waits for the other.
 // Throughput: one grant a way and cycle, also of one manager alone; none in a cycle in which all who request are below zero and came near it
 // just now, or are further below, after bursts longer than their quanta. Latency: none, combinational.
@@ -27,16 +28,16 @@ module via_xbar_share
   parameter int unsigned Most = Quantum,  // beats, a power of two: a longer burst is charged as so many
   parameter int unsigned WeightBits = WeightW
 ) (
-  input  logic            clk_i,
-  input  logic            rst_ni,
-  input  logic [WeightBits-1:0] weight_i[N],     // share of each manager, from 1; may change in any cycle
-  input  logic [   N-1:0] req_i   [Ways],     // level: the manager requests; may change in any cycle
-  input  logic [     7:0] len_i   [Ways][N],  // with req_i: beats of its burst - 1
-  input  logic [   N-1:0] urgent_i[Ways],     // level: all else of the manager in this way waits for this target
-  input  logic [Ways-1:0] ack_i,              // level: the grant of this cycle is used
-  output logic [   N-1:0] gnt_o   [Ways],     // granted manager, one-hot; zero if there is none
-  output logic [Ways-1:0] valid_o,            // there is a grant
-  output logic [   N-1:0] shared_o[Ways]      // another manager has requested this way during the last 16 to 32 grants
+  input  logic                  clk_i,
+  input  logic                  rst_ni,
+  input  logic [WeightBits-1:0] weight_i[   N],     // share of each manager, from 1; the bounds hold while it stays
+  input  logic [         N-1:0] req_i   [Ways],     // level: the manager requests; may change in any cycle
+  input  logic [           7:0] len_i   [Ways][N],  // with req_i: beats of its burst - 1
+  input  logic [         N-1:0] urgent_i[Ways],     // level: all else of the manager in this way waits for this target
+  input  logic [      Ways-1:0] ack_i,              // level: the grant of this cycle is used
+  output logic [         N-1:0] gnt_o   [Ways],     // granted manager, one-hot; zero if there is none
+  output logic [      Ways-1:0] valid_o,            // there is a grant
+  output logic [         N-1:0] shared_o[Ways]      // another manager has requested this way during the last 16 to 32 grants
 );
 
   localparam bit NOk = param_in("via_xbar_share N", N, 1, 64);
@@ -123,7 +124,7 @@ module via_xbar_share
       logic signed [BalanceW-1:0] balance_q, refilled;
       logic near_q;  // of the last cycle, unless it has been granted since: so it is a bit, and what comes near is refilled once more
       assign refilled = balance_q + quanta[m];
-      assign near[w][m]  = near_q;
+      assign near[w][m] = near_q;
       assign below[w][m] = balance_q[BalanceW-1];
       always_ff @(posedge clk_i) begin
         if (!rst_ni) begin

@@ -492,6 +492,9 @@ module via_rival
     end
   end
 
+  // All have the same share.
+  logic [WeightW-1:0] weight[NumMgr];
+  always_comb for (int unsigned m = 0; m < NumMgr; m++) weight[m] = WeightW'(1);
   via_xbar #(
     .NumMgr     (NumMgr),
     .NumSub     (NumSub),
@@ -500,6 +503,7 @@ module via_rival
   ) u_xbar (
     .clk_i,
     .rst_ni,
+    .weight_i    (weight),
     .s_ar_i      (mgr_ar),
     .s_ar_valid_i(mgr_ar_valid),
     .s_ar_ready_o(mgr_ar_ready),

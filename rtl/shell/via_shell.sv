@@ -187,10 +187,10 @@ module via_shell
 
   // ---------------------------------------------------------------- between the blocks
   // Slots and the management function.
-  slot_ctrl_t ctrl  [NumSlots];
+  slot_ctrl_t ctrl[NumSlots];
   table_cfg_t tables[NumSlots];
   logic [WeightW-1:0] weight[NumSlots+3];
-  slot_stat_t stat  [NumSlots];
+  slot_stat_t stat[NumSlots];
   logic [31:0] count[NumSlots][8], reg_rdata[NumSlots];
   logic [NumSlots-1:0] load;
   cmd_t cmd[NumSlots], dma_cmd[NumSlots];

@@ -19,7 +19,7 @@ module via_shell_edge
 ) (
   input  logic                  clk_i,
   input  logic                  rst_ni,
-  input  logic    [WeightW-1:0] weight_i          [NumCard],     // share of card memory of slots, XDMA, DMA, page tables
+  input  logic    [WeightW-1:0] weight_i          [  NumCard],  // share of card memory of slots, XDMA, DMA, page tables
   // Host memory, AXI4 manager. Answers of one id come in order.
   output logic    [    IdW-1:0] host_arid_o,
   output logic    [       63:0] host_araddr_o,

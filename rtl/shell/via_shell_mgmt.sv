@@ -13,127 +13,127 @@ module via_shell_mgmt
   import via_pkg::*;
   import via_virtio_pkg::*;
 (
-  input  logic                        clk_i,
-  input  logic                        rst_ni,
-  input  logic         [        63:0] time_i,                           // cycles since power-up
-  input  logic         [        31:0] chan_mib_i,                       // size of each DRAM channel in MiB
-  input  logic         [        31:0] clk_khz_i,                        // nominal clock
-  input  logic                        rest_quiet_i,                     // nothing but registers is at work: QUIET in the status of the card
+  input logic clk_i,
+  input logic rst_ni,
+  input logic [63:0] time_i,  // cycles since power-up
+  input logic [31:0] chan_mib_i,  // size of each DRAM channel in MiB
+  input logic [31:0] clk_khz_i,  // nominal clock
+  input logic rest_quiet_i,  // nothing but registers is at work: QUIET in the status of the card
   // BAR access, AXI4-Lite. BAR0 at 0x00000, BAR2 at 0x40000.
-  input  logic         [        19:0] axil_awaddr_i,
-  input  logic                        axil_awvalid_i,
-  output logic                        axil_awready_o,
-  input  logic         [        31:0] axil_wdata_i,
-  input  logic         [         3:0] axil_wstrb_i,
-  input  logic                        axil_wvalid_i,
-  output logic                        axil_wready_o,
-  output logic         [         1:0] axil_bresp_o,
-  output logic                        axil_bvalid_o,
-  input  logic                        axil_bready_i,
-  input  logic         [        19:0] axil_araddr_i,
-  input  logic                        axil_arvalid_i,
-  output logic                        axil_arready_o,
-  output logic         [        31:0] axil_rdata_o,
-  output logic         [         1:0] axil_rresp_o,
-  output logic                        axil_rvalid_o,
-  input  logic                        axil_rready_i,
+  input logic [19:0] axil_awaddr_i,
+  input logic axil_awvalid_i,
+  output logic axil_awready_o,
+  input logic [31:0] axil_wdata_i,
+  input logic [3:0] axil_wstrb_i,
+  input logic axil_wvalid_i,
+  output logic axil_wready_o,
+  output logic [1:0] axil_bresp_o,
+  output logic axil_bvalid_o,
+  input logic axil_bready_i,
+  input logic [19:0] axil_araddr_i,
+  input logic axil_arvalid_i,
+  output logic axil_arready_o,
+  output logic [31:0] axil_rdata_o,
+  output logic [1:0] axil_rresp_o,
+  output logic axil_rvalid_o,
+  input logic axil_rready_i,
   // MSI-X: vector 2s = completions of slot s, 2s+1 = its events.
-  output logic                        msix_valid_o,
-  output logic         [         7:0] msix_vector_o,
-  input  logic                        msix_ready_i,
+  output logic msix_valid_o,
+  output logic [7:0] msix_vector_o,
+  input logic msix_ready_i,
   // Configuration port: loads an app image into a slot.
-  output logic                        icap_valid_o,
-  output logic         [        31:0] icap_data_o,
-  output logic         [         3:0] icap_slot_o,
-  output logic                        icap_start_o,
-  output logic                        icap_end_o,
-  input  logic                        icap_ready_i,
-  input  logic                        icap_done_i,
-  input  logic         [         7:0] icap_status_i,
-  input  logic         [NumSlots-1:0] slot_loaded_i,                    // an app is in the slot
+  output logic icap_valid_o,
+  output logic [31:0] icap_data_o,
+  output logic [3:0] icap_slot_o,
+  output logic icap_start_o,
+  output logic icap_end_o,
+  input logic icap_ready_i,
+  input logic icap_done_i,
+  input logic [7:0] icap_status_i,
+  input logic [NumSlots-1:0] slot_loaded_i,  // an app is in the slot
   // Slots: their control, and what becomes of it.
-  output slot_ctrl_t                  ctrl_o            [NumSlots],
-  output table_cfg_t                  table_o           [NumSlots],
-  output logic         [ WeightW-1:0] weight_o          [NumSlots+3],   // share of card memory of slots, XDMA, DMA, page tables
-  input  slot_stat_t                  stat_i            [NumSlots],
-  input  logic         [        31:0] count_i           [NumSlots][8],  // in the order of the counter registers
-  output logic         [NumSlots-1:0] load_o,                           // an image is being loaded
+  output slot_ctrl_t ctrl_o[NumSlots],
+  output table_cfg_t table_o[NumSlots],
+  output logic [WeightW-1:0] weight_o[NumSlots+3],  // share of card memory of slots, XDMA, DMA, page tables
+  input slot_stat_t stat_i[NumSlots],
+  input logic [31:0] count_i[NumSlots][8],  // in the order of the counter registers
+  output logic [NumSlots-1:0] load_o,  // an image is being loaded
   // Commands to slots, completions and events from them, and the DMA commands that they pass on.
-  output cmd_t                        cmd_o             [NumSlots],
-  output logic         [NumSlots-1:0] cmd_valid_o,
-  input  logic         [NumSlots-1:0] cmd_ready_i,
-  input  cpl_t                        cpl_i             [NumSlots],
-  input  logic         [NumSlots-1:0] cpl_valid_i,
-  output logic         [NumSlots-1:0] cpl_ready_o,
-  input  evt_t                        evt_i             [NumSlots],
-  input  logic         [NumSlots-1:0] evt_valid_i,
-  output logic         [NumSlots-1:0] evt_ready_o,
-  input  cmd_t                        dma_cmd_i         [NumSlots],
-  input  logic         [NumSlots-1:0] dma_cmd_valid_i,
-  output logic         [NumSlots-1:0] dma_cmd_ready_o,
-  output cpl_t                        dma_cpl_o,                        // to all slots, valid to one
-  output logic         [NumSlots-1:0] dma_cpl_valid_o,
-  input  logic         [NumSlots-1:0] dma_cpl_ready_i,
-  input  logic         [NumSlots-1:0] dma_abort_i,                      // queued DMA commands of the slot end with StAborted
-  output logic         [NumSlots-1:0] cmd_err_o,                        // one pulse: the command ring stopped
-  output logic         [NumSlots-1:0] cmd_err_info_o,                   // with it: why, as EvRing has it
-  output logic         [NumSlots-1:0] cpl_err_o,                        // one pulse: the completion ring stopped
+  output cmd_t cmd_o[NumSlots],
+  output logic [NumSlots-1:0] cmd_valid_o,
+  input logic [NumSlots-1:0] cmd_ready_i,
+  input cpl_t cpl_i[NumSlots],
+  input logic [NumSlots-1:0] cpl_valid_i,
+  output logic [NumSlots-1:0] cpl_ready_o,
+  input evt_t evt_i[NumSlots],
+  input logic [NumSlots-1:0] evt_valid_i,
+  output logic [NumSlots-1:0] evt_ready_o,
+  input cmd_t dma_cmd_i[NumSlots],
+  input logic [NumSlots-1:0] dma_cmd_valid_i,
+  output logic [NumSlots-1:0] dma_cmd_ready_o,
+  output cpl_t dma_cpl_o,  // to all slots, valid to one
+  output logic [NumSlots-1:0] dma_cpl_valid_o,
+  input logic [NumSlots-1:0] dma_cpl_ready_i,
+  input logic [NumSlots-1:0] dma_abort_i,  // queued DMA commands of the slot end with StAborted
+  output logic [NumSlots-1:0] cmd_err_o,  // one pulse: the command ring stopped
+  output logic [NumSlots-1:0] cmd_err_info_o,  // with it: why, as EvRing has it
+  output logic [NumSlots-1:0] cpl_err_o,  // one pulse: the completion ring stopped
   // Registers of apps, one access at a time.
-  output reg_req_t                    reg_req_o,                        // to all slots, valid to one
-  output logic         [NumSlots-1:0] reg_valid_o,                      // held until the response or the time-out
-  input  logic         [NumSlots-1:0] reg_open_i,                       // an app is there to answer
-  input  logic         [NumSlots-1:0] reg_rvalid_i,                     // one pulse: the response
-  input  logic         [        31:0] reg_rdata_i       [NumSlots],
-  input  logic         [NumSlots-1:0] reg_err_i,                        // with the response: there is no such register
-  output logic         [NumSlots-1:0] reg_timeout_o,                    // one pulse: the access ended without a response
+  output reg_req_t reg_req_o,  // to all slots, valid to one
+  output logic [NumSlots-1:0] reg_valid_o,  // held until the response or the time-out
+  input logic [NumSlots-1:0] reg_open_i,  // an app is there to answer
+  input logic [NumSlots-1:0] reg_rvalid_i,  // one pulse: the response
+  input logic [31:0] reg_rdata_i[NumSlots],
+  input logic [NumSlots-1:0] reg_err_i,  // with the response: there is no such register
+  output logic [NumSlots-1:0] reg_timeout_o,  // one pulse: the access ended without a response
   // Functions: their management registers.
-  output fn_ctrl_t                    fn_ctrl_o         [ NumFn:1],
-  input  logic         [     NumFn:1] fn_present_i,                     // the build has the function
-  input  logic         [     NumFn:1] fn_attached_i,                    // its user side is connected
-  input  logic         [         7:0] fn_status_i       [ NumFn:1],     // as its driver set it
-  input  fn_features_t                fn_features_i     [ NumFn:1],
-  input  logic         [        31:0] fn_count_i        [ NumFn:1][3],  // in the order of the counter registers
-  input  logic         [        15:0] fn_flushes_i      [ NumFn:1],     // that wanted the host
+  output fn_ctrl_t fn_ctrl_o[NumFn:1],
+  input logic [NumFn:1] fn_present_i,  // the build has the function
+  input logic [NumFn:1] fn_attached_i,  // its user side is connected
+  input logic [7:0] fn_status_i[NumFn:1],  // as its driver set it
+  input fn_features_t fn_features_i[NumFn:1],
+  input logic [31:0] fn_count_i[NumFn:1][3],  // in the order of the counter registers
+  input logic [15:0] fn_flushes_i[NumFn:1],  // that wanted the host
   // User BAR of XDMA: a register of the app in a slot.
-  input  reg_req_t                    user_req_i,
-  input  logic         [         3:0] user_slot_i,
-  input  logic                        user_valid_i,                     // held until the response
-  output logic                        user_rvalid_o,                    // one pulse: the response
-  output logic         [        31:0] user_rdata_o,                     // all ones: nobody answered
+  input reg_req_t user_req_i,
+  input logic [3:0] user_slot_i,
+  input logic user_valid_i,  // held until the response
+  output logic user_rvalid_o,  // one pulse: the response
+  output logic [31:0] user_rdata_o,  // all ones: nobody answered
   // Host memory: 0 rings, 1 DMA.
-  output axi_ax_t                     hostmem_ar_o      [       2],
-  output logic         [         1:0] hostmem_ar_valid_o,
-  input  logic         [         1:0] hostmem_ar_ready_i,
-  input  axi_r_t                      hostmem_r_i       [       2],
-  input  logic         [         1:0] hostmem_r_valid_i,
-  output logic         [         1:0] hostmem_r_ready_o,
-  output axi_ax_t                     hostmem_aw_o      [       2],
-  output logic         [         1:0] hostmem_aw_valid_o,
-  input  logic         [         1:0] hostmem_aw_ready_i,
-  output axi_w_t                      hostmem_w_o       [       2],
-  output logic         [         1:0] hostmem_w_valid_o,
-  input  logic         [         1:0] hostmem_w_ready_i,
-  input  axi_b_t                      hostmem_b_i       [       2],
-  input  logic         [         1:0] hostmem_b_valid_i,
-  output logic         [         1:0] hostmem_b_ready_o,
+  output axi_ax_t hostmem_ar_o[2],
+  output logic [1:0] hostmem_ar_valid_o,
+  input logic [1:0] hostmem_ar_ready_i,
+  input axi_r_t hostmem_r_i[2],
+  input logic [1:0] hostmem_r_valid_i,
+  output logic [1:0] hostmem_r_ready_o,
+  output axi_ax_t hostmem_aw_o[2],
+  output logic [1:0] hostmem_aw_valid_o,
+  input logic [1:0] hostmem_aw_ready_i,
+  output axi_w_t hostmem_w_o[2],
+  output logic [1:0] hostmem_w_valid_o,
+  input logic [1:0] hostmem_w_ready_i,
+  input axi_b_t hostmem_b_i[2],
+  input logic [1:0] hostmem_b_valid_i,
+  output logic [1:0] hostmem_b_ready_o,
   // Card memory, of DMA: addresses as via_xbar takes them.
-  output axi_ax_t                     cardmem_ar_o,
-  output logic                        cardmem_ar_valid_o,
-  input  logic                        cardmem_ar_ready_i,
-  input  axi_r_t                      cardmem_r_i,
-  input  logic                        cardmem_r_valid_i,
-  output logic                        cardmem_r_ready_o,
-  output axi_ax_t                     cardmem_aw_o,
-  output logic                        cardmem_aw_valid_o,
-  input  logic                        cardmem_aw_ready_i,
-  output axi_w_t                      cardmem_w_o,
-  output logic                        cardmem_w_valid_o,
-  input  logic                        cardmem_w_ready_i,
-  input  axi_b_t                      cardmem_b_i,
-  input  logic                        cardmem_b_valid_i,
-  output logic                        cardmem_b_ready_o,
-  output logic                        still_o,                          // nothing moves unless an input changes
-  output logic                        idle_o                            // rings, DMA and interrupts have nothing to do
+  output axi_ax_t cardmem_ar_o,
+  output logic cardmem_ar_valid_o,
+  input logic cardmem_ar_ready_i,
+  input axi_r_t cardmem_r_i,
+  input logic cardmem_r_valid_i,
+  output logic cardmem_r_ready_o,
+  output axi_ax_t cardmem_aw_o,
+  output logic cardmem_aw_valid_o,
+  input logic cardmem_aw_ready_i,
+  output axi_w_t cardmem_w_o,
+  output logic cardmem_w_valid_o,
+  input logic cardmem_w_ready_i,
+  input axi_b_t cardmem_b_i,
+  input logic cardmem_b_valid_i,
+  output logic cardmem_b_ready_o,
+  output logic still_o,  // nothing moves unless an input changes
+  output logic idle_o  // rings, DMA and interrupts have nothing to do
 );
 
   // ---------------------------------------------------------------- registers

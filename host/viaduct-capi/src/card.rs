@@ -13,7 +13,7 @@ use std::time::Duration;
 use viaduct_build::{Project, Variant, meant};
 use viaduct_pci::{Location, PciFunction};
 use viaduct_sim::{Profile, SimCard, SimConfig};
-use viaduct_trace::Trace;
+use viaduct_trace::{Time, Trace};
 
 use crate::args;
 use crate::error::{Code, Failure, Result, call, fail};
@@ -60,7 +60,12 @@ pub unsafe extern "C" fn viaduct_open_wait(
         let timeouts = unsafe { args::optional_input(timeouts, "timeouts")? };
         let (function, sim) = function(name, wait_ms)?;
         let card = host::Card::open_with(function, timeouts_of(timeouts))?;
-        let trace = begin_trace(&card, sim.as_ref())?;
+        let time = match &sim {
+            Some(sim) => Time::Simulated(sim),
+            None if name.starts_with("unix:") => Time::Reported,
+            None => Time::Machine,
+        };
+        let trace = begin_trace(&card, time)?;
         place.write(CARDS.insert(Card { card, trace }));
         Ok(())
     })
@@ -107,13 +112,13 @@ fn log() {
 }
 
 /// The trace of a card if `VIADUCT_TRACE` names a file for it, that of a second card with `.2` before its extension, and so on.
-fn begin_trace(card: &Arc<host::Card>, sim: Option<&Arc<SimCard>>) -> Result<Option<Trace>> {
+fn begin_trace(card: &Arc<host::Card>, time: Time<'_>) -> Result<Option<Trace>> {
     static TRACES: AtomicU32 = AtomicU32::new(0);
     let Some(path) = std::env::var_os("VIADUCT_TRACE").filter(|path| !path.is_empty()) else {
         return Ok(None);
     };
     let path = numbered(Path::new(&path), TRACES.fetch_add(1, Ordering::Relaxed) + 1);
-    let trace = Trace::of_card(&path, card, sim);
+    let trace = Trace::of_card(&path, &[], card, time);
     trace.map(Some).or_else(|error| fail(Code::Io, format!("VIADUCT_TRACE: {error}")))
 }
 

@@ -4,11 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use viaduct_pci::Location;
 use viaduct_sim::SimCard;
-use viaduct_trace::{Trace, TraceError};
+use viaduct_trace::{Time, Trace, TraceError};
 
-use crate::card::Opened;
-use crate::fail::{Failure, Result, reason, usage};
+use crate::card::{CardSpec, Opened};
+use crate::fail::{Failure, Result, reason};
 use crate::route::Route;
 
 /// Option of commands that can be traced.
@@ -31,17 +32,17 @@ impl TraceArgs {
     pub fn begin<'a>(
         &self,
         opened: &Opened,
+        card: &CardSpec,
         routes: impl Iterator<Item = &'a Route>,
     ) -> Result<Option<Traced>> {
         let Some(path) = &self.path else { return Ok(None) };
-        for route in routes.filter_map(Route::file) {
-            if is_same(path, Path::new(route)) {
-                let path = path.display();
-                return usage(format!("--trace {path}: this file is an input or an output; name another"));
-            }
-        }
-        let sim = opened.sim.as_ref().map(|sim| &sim.function);
-        let trace = Trace::of_card(path, &opened.card, sim)?;
+        let kept: Vec<&Path> = routes.filter_map(Route::file).map(Path::new).collect();
+        let time = match (&opened.sim, card) {
+            (Some(sim), _) => Time::Simulated(&sim.function),
+            (None, CardSpec::At(Location::Unix(_))) => Time::Reported,
+            (None, _) => Time::Machine,
+        };
+        let trace = Trace::of_card(path, &kept, &opened.card, time)?;
         Ok(Some(Traced { path: path.clone(), trace }))
     }
 
@@ -51,9 +52,9 @@ impl TraceArgs {
     }
 
     /// Begins the trace that was asked for, of a simulated card that others use.
-    pub fn begin_model(&self, sim: &Arc<SimCard>) -> Result<Option<Traced>> {
+    pub fn begin_model(&self, sim: &Arc<SimCard>, kept: &[&Path]) -> Result<Option<Traced>> {
         let Some(path) = &self.path else { return Ok(None) };
-        let trace = Trace::of_model(path, sim)?;
+        let trace = Trace::of_model(path, kept, sim)?;
         Ok(Some(Traced { path: path.clone(), trace }))
     }
 }
@@ -66,21 +67,29 @@ impl Traced {
     }
 }
 
-/// Whether two paths lead to one file.
-fn is_same(a: &Path, b: &Path) -> bool {
-    match (a.canonicalize(), b.canonicalize()) {
-        (Ok(a), Ok(b)) => a == b,
-        _ => std::path::absolute(a).ok() == std::path::absolute(b).ok(),
-    }
-}
-
 impl From<TraceError> for Failure {
     fn from(error: TraceError) -> Self {
         match &error {
             TraceError::Create { path, source } => {
                 Failure::Run(format!("{}: {}", path.display(), reason(source)))
             }
+            TraceError::Kept { .. } => Failure::Usage(error.to_string()),
             _ => Failure::Run(error.to_string()),
+        }
+    }
+}
+
+/// Tells where a trace is; its failure is the command's if nothing else has failed.
+pub fn tell(traced: Result<Option<String>>, result: Result) -> Result {
+    match (traced, result) {
+        (Ok(line), result) => {
+            line.iter().for_each(|line| tell!("{line}"));
+            result
+        }
+        (Err(failure), Ok(())) => Err(failure),
+        (Err(failure), result) => {
+            failure.report();
+            result
         }
     }
 }

@@ -2,6 +2,7 @@
 //! `--trace` and `--metrics` of commands that run a simulated card for other programs.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 use viaduct_metrics::{Server, Snapshot};
@@ -27,12 +28,12 @@ pub struct Watched {
 }
 
 impl WatchArgs {
-    /// Begins what was asked for.
-    pub fn begin(&self, sim: &Simulated) -> Result<Watched> {
+    /// Begins what was asked for; a trace overwrites none of the files `kept`.
+    pub fn begin(&self, sim: &Simulated, kept: &[&Path]) -> Result<Watched> {
         let (card, board) = (Arc::clone(&sim.function), sim.profile.name);
         let serve = |address: &String| Server::start(address, move || Snapshot::of(&card, board));
         let metrics = self.metrics.as_ref().map(serve).transpose()?;
-        Ok(Watched { trace: self.trace.begin_model(&sim.function)?, metrics })
+        Ok(Watched { trace: self.trace.begin_model(&sim.function, kept)?, metrics })
     }
 
     /// Whether nothing was asked for.

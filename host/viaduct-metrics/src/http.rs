@@ -36,7 +36,7 @@ pub enum MetricsError {
     },
     /// What is served there are no counters of a card.
     #[error(
-        "{address}: no counters of a card are served here ({why}); start one with `viaduct card --metrics {address}`"
+        "{address}: no counters of a card come from there: {why}; it takes the address that `viaduct card --metrics` prints"
     )]
     NotCounters {
         /// The address.
@@ -194,8 +194,11 @@ fn serve(mut connection: TcpStream, take: &impl Fn() -> Snapshot) -> io::Result<
         let (method, path) = (request.method.unwrap_or_default(), request.path.unwrap_or_default());
         Ok(complete.then(|| (method.to_owned(), path.split('?').next().unwrap_or_default().to_owned())))
     });
+    let head_only = asked.as_ref().is_ok_and(|(method, _)| method == "HEAD");
     let (status, kind, body) = match asked {
-        Ok((method, _)) if method != "GET" => ("405 Method Not Allowed", "text/plain", String::new()),
+        Ok((method, _)) if method != "GET" && method != "HEAD" => {
+            ("405 Method Not Allowed\r\nAllow: GET, HEAD", "text/plain", String::new())
+        }
         Ok((_, path)) => match path.as_str() {
             "/metrics" => {
                 ("200 OK", "application/openmetrics-text; version=1.0.0; charset=utf-8", text(take()))
@@ -212,7 +215,7 @@ fn serve(mut connection: TcpStream, take: &impl Fn() -> Snapshot) -> io::Result<
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
     );
-    write(&mut connection, (head + &body).as_bytes(), end)
+    write(&mut connection, (head + if head_only { "" } else { &body }).as_bytes(), end)
 }
 
 /// Gets the counters that are served at `address` (`HOST:PORT`).
@@ -248,7 +251,15 @@ pub fn fetch(address: &str) -> Result<Snapshot, MetricsError> {
         let Some(length) = length else { return Err(io::Error::other("no length")) };
         Ok(bytes.get(head..).filter(|body| body.len() >= length).map(|body| body[..length].to_vec()))
     });
-    let body = body.map_err(|error| refused(error.to_string()))?;
+    let body = body.map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            refused(format!("no answer within {} s", PATIENCE.as_secs()))
+        }
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
+            refused(format!("closed without an answer, as if {CONNECTIONS} others were connected"))
+        }
+        _ => refused(error.to_string()),
+    })?;
     serde_json::from_slice(&body).map_err(|error| refused(error.to_string()))
 }
 
@@ -289,6 +300,7 @@ mod tests {
         for (request, status) in [
             (&b"GET / HTTP/1.1\r\n\r\n"[..], "404"),
             (b"POST /metrics HTTP/1.1\r\n\r\n", "405"),
+            (b"HEAD /metrics HTTP/1.0\r\n\r\n", "200"),
             (b"\x00\xff\xfe nonsense\r\n\r\n", "400"),
             (&[b"GET /".to_vec(), vec![b'a'; 20 << 10]].concat(), "400"),
         ] {

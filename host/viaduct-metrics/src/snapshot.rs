@@ -2,7 +2,7 @@
 //! The counters of a card at a moment.
 
 use serde::{Deserialize, Serialize};
-use viaduct_sim::{SimCard, function_name};
+use viaduct_sim::{FunctionCounters, SimCard, function_name};
 
 /// The counters of a card at a moment. All but levels count from power-up.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -92,9 +92,9 @@ pub struct Function {
 }
 
 impl Snapshot {
-    /// The counters of a card. It stands still meanwhile.
+    /// The counters of a card, all of the same moment.
     pub fn of(card: &SimCard, board: &str) -> Self {
-        let c = card.counters();
+        let (c, functions) = card.all_counters();
         let picoseconds = |ps: u64| ps as f64 / 1e12;
         let slot = |s: usize| Slot {
             loaded: c.slots_loaded >> s & 1 != 0,
@@ -110,22 +110,19 @@ impl Snapshot {
             row_hits: c.dram_row_hits[n],
             row_misses: c.dram_row_misses[n],
         };
-        let function = |number: usize| {
-            let f = card.function_counters(number)?;
-            Some(Function {
-                name: function_name(number)?.to_owned(),
-                register_reads: f.mmio_reads,
-                register_writes: f.mmio_writes,
-                interrupts: f.irqs,
-                host_read_bytes: f.host_read_bytes,
-                host_write_bytes: f.host_write_bytes,
-                tx_packets: f.tx_packets,
-                tx_bytes: f.tx_bytes,
-                tx_drops: f.tx_drops,
-                rx_packets: f.rx_packets,
-                rx_bytes: f.rx_bytes,
-                rx_drops: f.rx_drops,
-            })
+        let function = |(number, f): (usize, &FunctionCounters)| Function {
+            name: function_name(number).unwrap_or("unknown").to_owned(),
+            register_reads: f.mmio_reads,
+            register_writes: f.mmio_writes,
+            interrupts: f.irqs,
+            host_read_bytes: f.host_read_bytes,
+            host_write_bytes: f.host_write_bytes,
+            tx_packets: f.tx_packets,
+            tx_bytes: f.tx_bytes,
+            tx_drops: f.tx_drops,
+            rx_packets: f.rx_packets,
+            rx_bytes: f.rx_bytes,
+            rx_drops: f.rx_drops,
         };
         Self {
             board: board.to_owned(),
@@ -137,7 +134,7 @@ impl Snapshot {
             },
             channels: (0..c.channels as usize).map(channel).collect(),
             slots: (0..c.slots as usize).map(slot).collect(),
-            functions: (0..).map_while(function).collect(),
+            functions: functions.iter().enumerate().map(function).collect(),
         }
     }
 

@@ -209,6 +209,13 @@ impl SimCard {
         self.enter().card.counters()
     }
 
+    /// Counters of the card, and of all its functions, of the same moment.
+    pub fn all_counters(&self) -> (Counters, Vec<FunctionCounters>) {
+        let state = self.enter();
+        let functions = (0..).map_while(|function| state.card.fn_counters(function)).collect();
+        (state.card.counters(), functions)
+    }
+
     pub(crate) fn functions_in_use(&self) -> bool {
         let functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
         functions.values().any(|function| function.strong_count() > 0)

@@ -2,7 +2,7 @@
 //! The observer of the host library.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::SyncSender;
 
 use viaduct::{Observed, Observer};
@@ -13,8 +13,6 @@ use crate::message::{Happened, Message};
 /// Passes on what the library does.
 pub struct Host {
     clock: Clock,
-    /// The latest time that the card has reported: what follows it is not earlier.
-    reported: AtomicU64,
     to: SyncSender<Message>,
 }
 
@@ -29,13 +27,12 @@ thread_local! {
 impl Host {
     /// Sends to the trace's writer.
     pub fn new(clock: Clock, to: SyncSender<Message>) -> Self {
-        Self { clock, reported: AtomicU64::new(0), to }
+        Self { clock, to }
     }
 
     fn send(&self, happened: Happened) {
-        let cycle = self.clock.now().max(self.reported.load(Ordering::Relaxed));
         // After its end the trace takes nothing more.
-        let _ = self.to.send(Message::Host(cycle, happened));
+        let _ = self.to.send(Message::Host(self.clock.now(), happened));
     }
 }
 
@@ -46,11 +43,11 @@ impl Observer for Host {
                 self.send(Happened::Submitted { slot, tag, command: *command });
             }
             Observed::Completed { slot, completion } => {
-                self.reported.fetch_max(completion.time, Ordering::Relaxed);
+                self.clock.report(completion.time);
                 self.send(Happened::Completed { slot, completion: *completion });
             }
             Observed::Posted { slot, event } => {
-                self.reported.fetch_max(event.time, Ordering::Relaxed);
+                self.clock.report(event.time);
                 self.send(Happened::Posted { slot, event: *event });
             }
             Observed::Begins { slot, call } => {

@@ -12,13 +12,13 @@
 
 mod clock;
 mod commands;
+mod create;
 mod event;
 mod host;
 mod message;
 mod records;
 mod writer;
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,6 +30,7 @@ use viaduct::Card;
 use viaduct_sim::{SimCard, SimError};
 
 use clock::Clock;
+pub use clock::Time;
 use commands::Commands;
 use host::Host;
 use message::Message;
@@ -51,6 +52,12 @@ pub enum TraceError {
         path: PathBuf,
         /// The system's error.
         source: io::Error,
+    },
+    /// The file is one that is kept.
+    #[error("{}: this file is in use by what is traced; name another", path.display())]
+    Kept {
+        /// The file.
+        path: PathBuf,
     },
     /// The file cannot be written: it has a part of the trace. What was traced is not affected.
     #[error("{}: {source}; the trace is incomplete, the run is not affected", path.display())]
@@ -78,34 +85,36 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Creates the file, or empties it, and traces a card that this program uses; `sim` is the same card if it is simulated in this process.
-    pub fn of_card(path: &Path, card: &Arc<Card>, sim: Option<&Arc<SimCard>>) -> Result<Self, TraceError> {
-        let mut trace = Self::begin(path, card.info().clock_khz)?;
-        let clock = match sim {
-            Some(sim) => {
-                trace.watch_model(sim)?;
-                Clock::Simulated(Arc::clone(sim))
-            }
-            None => Clock::of_host(card)?,
-        };
+    /// Creates the file, or empties it, unless it is one of `kept`, and traces a card that this program uses.
+    pub fn of_card(
+        path: &Path,
+        kept: &[&Path],
+        card: &Arc<Card>,
+        time: Time<'_>,
+    ) -> Result<Self, TraceError> {
+        let mut trace = Self::begin(path, kept, card.info().clock_khz)?;
+        if let Time::Simulated(sim) = time {
+            trace.watch_model(sim)?;
+        }
+        let clock = Clock::new(card, time)?;
         card.set_observer(Arc::new(Host::new(clock.clone(), trace.to.clone())))?;
         trace.clock = Some(clock);
         Ok(trace)
     }
 
     /// The same for a simulated card that other programs use: without what their library does.
-    pub fn of_model(path: &Path, sim: &Arc<SimCard>) -> Result<Self, TraceError> {
-        let mut trace = Self::begin(path, sim.clock_khz())?;
+    pub fn of_model(path: &Path, kept: &[&Path], sim: &Arc<SimCard>) -> Result<Self, TraceError> {
+        let mut trace = Self::begin(path, kept, sim.clock_khz())?;
         trace.watch_model(sim)?;
         Ok(trace)
     }
 
-    fn begin(path: &Path, khz: u32) -> Result<Self, TraceError> {
-        let failed = |source| TraceError::Create { path: path.to_owned(), source };
-        let file = File::create(path).map_err(failed)?;
+    fn begin(path: &Path, kept: &[&Path], khz: u32) -> Result<Self, TraceError> {
+        let file = create::create(path, kept)?;
         let (to, from) = sync_channel(WAITING);
         let run = move || write(Writer::new(file, khz), &from);
-        let writer = std::thread::Builder::new().name("trace".into()).spawn(run).map_err(failed)?;
+        let writer = std::thread::Builder::new().name("trace".into()).spawn(run);
+        let writer = writer.map_err(|source| TraceError::Create { path: path.to_owned(), source })?;
         Ok(Self { path: path.to_owned(), to, writer, sim: None, clock: None })
     }
 

@@ -184,6 +184,10 @@ fn run(args: &Args) -> Result {
     config.clients_per_uid = args.clients_per_uid;
     config.patience = Duration::from_secs(args.patience);
     config.weights = args.weight.iter().copied().collect();
+    if let Some(&most) = config.weights.values().max() {
+        // It loads the pages of all clients, which would wait for those of the greatest weight.
+        card.set_dma_weights(most, 1)?;
+    }
     config.allow_fuse = args.allow_fuse;
     let place = socket.display();
     let daemon = Daemon::start(socket, card, Arc::new(Installed(project)), config)

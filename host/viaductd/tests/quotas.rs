@@ -41,7 +41,7 @@ fn a_user_has_the_weight_that_the_owner_gives() {
     assert_eq!(card.weight(slot.index()), 7);
     let (served, card) = on_fake(|config| config.weights = HashMap::from([(uid + 1, 7)]));
     let (_client, slot) = one(&served);
-    assert_eq!(card.weight(slot.index()), 0);
+    assert_eq!(card.weight(slot.index()), 1);
 }
 
 #[test]

@@ -10,11 +10,11 @@ module via_xbar_tb
   parameter bit [NumMgr-1:0] ToHost = '1,
   localparam int unsigned NumSub = NumChan + 1
 ) (
-  input  logic              clk_i,
-  input  logic              rst_ni,
+  input  logic                clk_i,
+  input  logic                rst_ni,
   input  logic [4*NumMgr-1:0] weights_i,  // of each manager; 0 stands for 1
-  output logic [NumMgr-1:0] to_host_o,
-  output logic              idle_o
+  output logic [  NumMgr-1:0] to_host_o,
+  output logic                idle_o
 );
 
   assign to_host_o = ToHost;

@@ -81,7 +81,7 @@ pub fn run(args: Args) -> Result {
 
     // Before others may use it.
     args.connect.offer(&function)?;
-    let watched = args.watch.begin(&sim)?;
+    let watched = args.watch.begin(&sim, &args.connect.files())?;
 
     let mut lines = Vec::new();
     // Before the servers, which remove their sockets from it first.
@@ -124,10 +124,7 @@ pub fn run(args: Args) -> Result {
     }
     servers.iter_mut().for_each(Server::stop);
     let closed = connected.map_or(Ok(()), |connected| connected.close());
-    let traced = watched.end();
-    closed?;
-    traced?.iter().for_each(|line| tell!("{line}"));
-    Ok(())
+    crate::trace::tell(watched.end(), closed)
 }
 
 /// Folders created for the sockets. Dropping it removes them, unless they are kept or not empty.

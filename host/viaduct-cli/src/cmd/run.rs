@@ -169,31 +169,33 @@ pub fn run(args: Args) -> Result {
     }
     let opened = args.card.open(Variant::Fast)?;
     let image = origin.image(&prepared.app, &opened)?;
-    let trace = args.trace.begin(&opened, args.what.ins.iter().chain(&args.what.outs))?;
+    let trace = args.trace.begin(&opened, &args.card.card, args.what.ins.iter().chain(&args.what.outs))?;
     let begun = std::time::Instant::now();
     let outcome =
         prepared.load(&opened, args.what.slot, &image).and_then(|loaded| prepared.run(&opened, &loaded));
     let seconds = begun.elapsed().as_secs_f64();
     let traced = trace.map(Traced::end).transpose();
-    let outcome = outcome?;
-    let verdict = match &origin {
+    let reported = outcome.and_then(|outcome| report(&args, &prepared, &origin, &outcome, seconds));
+    crate::trace::tell(traced, reported)
+}
+
+/// Checks and prints what a run has done.
+fn report(args: &Args, prepared: &Prepared, origin: &Origin, outcome: &Outcome, seconds: f64) -> Result {
+    let verdict = match origin {
         Origin::Project(project) if args.what.check => {
-            Some(prepared.routes.check(project, &prepared.app, &prepared.values, &outcome)?)
+            Some(prepared.routes.check(project, &prepared.app, &prepared.values, outcome)?)
         }
         _ => None,
     };
     let simulated = matches!(args.card.card, CardSpec::Sim);
     if args.json {
-        print_json(&prepared, &outcome, verdict.as_ref(), seconds)?;
+        print_json(prepared, outcome, verdict.as_ref(), seconds)?;
     } else {
-        print_text(&prepared, &outcome, verdict.as_ref(), simulated.then_some(seconds))?;
+        print_text(prepared, outcome, verdict.as_ref(), simulated.then_some(seconds))?;
     }
     match verdict {
         Some(Err(difference)) => Err(Failure::Check(difference)),
-        _ => {
-            traced?.iter().for_each(|line| tell!("{line}"));
-            Ok(())
-        }
+        _ => Ok(()),
     }
 }
 

@@ -2,6 +2,7 @@
 //! Attachment of the card's virtio functions: options of the commands that serve a card, and their execution.
 
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -257,6 +258,14 @@ impl Connected {
 }
 
 impl ConnectArgs {
+    /// Files that functions use.
+    pub fn files(&self) -> Vec<&Path> {
+        match &self.disk {
+            DiskSpec::File(path) | DiskSpec::Copy(path) => vec![Path::new(path)],
+            DiskSpec::Memory(_) | DiskSpec::None => Vec::new(),
+        }
+    }
+
     /// Whether the console uses standard input and output.
     pub fn on_stdio(&self) -> bool {
         self.uart == Place::Board(backend::Console::Stdio)

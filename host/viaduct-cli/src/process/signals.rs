@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Synchronous handling of Ctrl-C and SIGTERM, for an orderly end.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -33,6 +33,12 @@ pub fn ending() -> SigSet {
 
 /// The signals of this process, from now on.
 pub struct Signals(SignalFd);
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
 
 impl Signals {
     /// Blocks them; to be called before any thread is started.

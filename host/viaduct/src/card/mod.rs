@@ -145,6 +145,15 @@ impl Card {
                 format!("{vectors} interrupt vectors for {} slots, two per slot are needed", info.slots);
             return Err(Error::BadCard(why));
         }
+        // What an owner that was killed has left. A simulated card of this process has had none, and its time is to be as without this.
+        if info.version.1 >= WEIGHTS_SINCE && !pci.stands_still() {
+            for slot in 0..info.slots as u64 {
+                let at = VIA_SLOT_BASE + slot * VIA_SLOT_STRIDE + VIA_SLOT_WEIGHT;
+                pci.write32(VIA_SLOT_BAR as u8, at, 1)?;
+            }
+            let each = 1 << VIA_CARD_WEIGHTS_DMA_LSB | 1 << VIA_CARD_WEIGHTS_XDMA_LSB;
+            pci.write32(VIA_CARD_BAR as u8, VIA_CARD_BASE + VIA_CARD_WEIGHTS, each)?;
+        }
         let tables = Tables::new(info.slots, info.channels, info.chan_mib);
         Ok(Arc::new(Self {
             arena: DmaArena::new(Arc::clone(&pci)),

@@ -61,6 +61,8 @@ pub(crate) struct State {
     pub poked: bool,
     /// The program has paused the app: that nothing happens is no error.
     pub paused: bool,
+    /// The slot is held or isolated for a moment: its control register is not written for a pause meanwhile, but when that ends.
+    pub held: bool,
     /// Reads that the pager waits for, those of them included that have ended since: these by their numbers, with the bytes of each.
     pub reading: usize,
     pub read: Vec<(u64, Result<usize>)>,
@@ -121,6 +123,7 @@ impl Dispatcher {
                 parked: 0,
                 poked: false,
                 paused: false,
+                held: false,
                 reading: 0,
                 read: Vec::new(),
                 storing: 0,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::backing::Source;
 use crate::card::sync::{lock, poll};
-use crate::dispatch::Dispatcher;
+use crate::dispatch::{Dispatcher, State};
 use crate::error::{Error, Result};
 use crate::pager::{Space, Table, Then, Writing};
 use crate::protocol::regs::*;
@@ -101,8 +101,23 @@ impl SlotInner {
 
     /// Holds the app in reset and waits until nothing of it is in flight.
     pub fn hold(&self, limit: Duration) -> Result<()> {
-        self.rings.card.write_slot(self.rings.slot, VIA_SLOT_CTRL, HELD)?;
+        self.control(HELD)?;
         self.quiet(limit)
+    }
+
+    /// Writes the slot's control register for a step that a pause must not end.
+    pub fn control(&self, value: u32) -> Result<()> {
+        let mut st = self.rings.lock();
+        st.held = true;
+        self.rings.card.write_slot(self.rings.slot, VIA_SLOT_CTRL, value)
+    }
+
+    /// Lets the app run from now on, or what it has been doing before [`SlotInner::control`].
+    pub fn run(&self, change: impl FnOnce(&mut State)) -> Result<()> {
+        let mut st = self.rings.lock();
+        st.held = false;
+        change(&mut st);
+        self.rings.card.write_slot(self.rings.slot, VIA_SLOT_CTRL, st.running())
     }
 
     pub fn quiet(&self, after: Duration) -> Result<()> {
@@ -132,14 +147,14 @@ impl SlotInner {
         }
         let (card, slot) = (&self.rings.card, self.rings.slot);
         // Operations in flight get a moment to finish normally; those that wait for a page never would.
-        card.write_slot(slot, VIA_SLOT_CTRL, VIA_SLOT_CTRL_RUN_MASK | VIA_SLOT_CTRL_QUIESCE_MASK)?;
+        self.control(VIA_SLOT_CTRL_RUN_MASK | VIA_SLOT_CTRL_QUIESCE_MASK)?;
         let grace = card.timeouts().control.min(Duration::from_millis(100));
         match self.quiet(grace) {
             Ok(()) | Err(Error::Stalled { .. }) => {}
             Err(error) => return Err(error),
         }
         // Isolated, but not yet held in reset: that would also end the copies that write pages back.
-        card.write_slot(slot, VIA_SLOT_CTRL, VIA_SLOT_CTRL_RUN_MASK | VIA_SLOT_CTRL_ISOLATE_MASK)?;
+        self.control(VIA_SLOT_CTRL_RUN_MASK | VIA_SLOT_CTRL_ISOLATE_MASK)?;
         let (streams, unmapped) = {
             let mut space = self.space_at_rest();
             let streams = space.written_streams(&(0..u64::MAX), None);

@@ -159,34 +159,38 @@ impl Slot {
         if !self.status()?.loaded {
             return Err(Error::SlotEmpty { slot: self.index() });
         }
-        self.set_running(false)
+        self.inner.run(|st| st.paused = false)
     }
 
     /// Pauses the app, to leave link and memory to others: nothing more is taken from it, no beat of its output streams and no access of its
     /// memory port, until [`Slot::resume`], a reset or another image. What was taken before is carried out, nothing is lost, and its registers
-    /// can be used. Waits of the slot go on, without their time-out.
+    /// can be used. Waits of the slot go on, without their time-out: another thread has to end the pause.
     pub fn pause(&self) -> Result<()> {
-        self.check()?;
-        self.set_running(true)
+        self.set_paused(true)
     }
 
     /// Ends a pause.
     pub fn resume(&self) -> Result<()> {
-        self.check()?;
-        self.set_running(false)
+        self.set_paused(false)
     }
 
-    /// Lets the app run, or pauses it.
-    fn set_running(&self, paused: bool) -> Result<()> {
+    fn set_paused(&self, paused: bool) -> Result<()> {
+        self.card().check_process()?;
         // One after the other, so that the card does what the state says.
         let mut st = self.inner.rings.lock();
+        if !st.held {
+            self.check()?;
+        }
         st.paused = paused;
-        self.card().write_slot(self.index(), VIA_SLOT_CTRL, st.running())
+        match st.held {
+            true => Ok(()),
+            false => self.card().write_slot(self.index(), VIA_SLOT_CTRL, st.running()),
+        }
     }
 
     /// Lets other parts of the card use the slot's address space, whether or not there is an app in it.
     pub fn open_space(&self) -> Result<()> {
-        self.card().write_slot(self.index(), VIA_SLOT_CTRL, VIA_SLOT_CTRL_RUN_MASK)
+        self.inner.run(|_| ())
     }
 
     /// Stops the app, removes all mappings, and holds the slot in reset; what drops do too, but with the error, which says what is lost.
@@ -221,12 +225,10 @@ impl Slot {
     /// Ends all commands to and from the app's streams, without a reset of the app.
     pub(crate) fn abort_moves(&self, tags: &[Tag]) -> Result<Vec<Completion>> {
         let isolated = VIA_SLOT_CTRL_RUN_MASK | VIA_SLOT_CTRL_ISOLATE_MASK;
-        self.card().write_slot(self.index(), VIA_SLOT_CTRL, isolated)?;
+        self.inner.control(isolated)?;
         let ended = self.inner.rings.collect("ending the moves that are left", tags);
         self.inner.quiet(self.card().timeouts().control)?;
-        let st = self.inner.rings.lock();
-        self.card().write_slot(self.index(), VIA_SLOT_CTRL, st.running())?;
-        drop(st);
+        self.inner.run(|_| ())?;
         ended
     }
 

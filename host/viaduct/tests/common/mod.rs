@@ -920,6 +920,7 @@ impl PciFunction for FakeCard {
         let (slot, register) = ((offset >> 12 & 0xf) as usize, offset & 0xfff);
         match (bar, offset >> 16) {
             (0, 0) => match register {
+                VIA_CARD_WEIGHTS => {}
                 VIA_CARD_ICAP_CTRL if value & 0x100 != 0 => state.icap = (Vec::new(), 1),
                 VIA_CARD_ICAP_CTRL => {
                     // Images of this card begin with a magic word; another word is the code of a refusal.

@@ -4,7 +4,7 @@
 use viaduct::desc::Command;
 use viaduct_build::{Manifest, Project, Variant};
 
-use super::worker::{Load, SLOTS, Worker, once, rate, read_again, run, sharing, workers};
+use super::worker::{Load, Ran, SLOTS, Worker, once, rate, read_again, run, sharing, workers};
 use super::{Figure, Scale, image, jain};
 use crate::card::{CardArgs, Opened};
 use crate::cmd::bench::plot::{Form, Kind, Plot};
@@ -184,15 +184,17 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Four slots of different weights on one channel. Each has as much to do as its weight says, so that all are at work nearly all the time.
+    /// Four slots on one channel, of equal weights and of different ones. Each has as much to do as its weight says, so that all are at work
+    /// nearly all the time.
     fn weights(&mut self) -> Result {
         const WEIGHTS: [u8; SLOTS] = [1, 2, 4, 8];
         let opened = self.open()?;
         let mut all = workers(&opened, &self.app, &self.image, self.scale.pages, |_, _| 0)?;
         let both = [true, false, true, false];
-        for (verb, writes) in [("read", [false; SLOTS]), ("written", [true; SLOTS]), ("written, read", both)]
+        for (verb, writes) in
+            [("read", [false; SLOTS]), ("written", [true; SLOTS]), ("written (1, 4) and read (2, 8)", both)]
         {
-            let what = format!("weights 1, 2, 4 and 8, {verb} in 4 KiB, a channel");
+            let what = format!("slots with weights, {verb} in 4 KiB, a channel");
             let mut total = [0.0; 2];
             for (weights, total) in [[1; SLOTS], WEIGHTS].into_iter().zip(&mut total) {
                 let mut loads = Vec::new();
@@ -203,19 +205,28 @@ impl Bench<'_> {
                 }
                 let ran = run(&self.app, &mut all, &what, &loads)?;
                 *total = rate(&ran);
-                if weights == WEIGHTS {
-                    let shares: Vec<f64> = ran
-                        .iter()
-                        .zip(WEIGHTS)
-                        .map(|(r, weight)| r.bytes as f64 / r.cycles as f64 / f64::from(weight))
-                        .collect();
-                    let note = format!(
-                        "bytes by weight have a Jain's index of {:.3}; a unit of weight has {} B/cycle",
-                        jain(&shares),
-                        shares.iter().map(|share| format!("{share:.2}")).collect::<Vec<_>>().join(", "),
-                    );
-                    self.figures.push(Figure { what: what.clone(), value: *total, unit: "B/cycle", note });
-                }
+                let by = |weights: [u8; SLOTS]| -> Vec<f64> {
+                    let share =
+                        |(r, weight): (&Ran, u8)| r.bytes as f64 / r.cycles as f64 / f64::from(weight);
+                    ran.iter().zip(weights).map(share).collect()
+                };
+                let shares = by(weights);
+                let list = shares.iter().map(|share| format!("{share:.2}")).collect::<Vec<_>>().join(", ");
+                let note = match weights == WEIGHTS {
+                    true => format!(
+                        "bytes by weight have a Jain's index of {:.3}; a unit of weight has {list} B/cycle",
+                        jain(&shares)
+                    ),
+                    false => format!(
+                        "the slots have {list} B/cycle; by those weights an index of {:.3}",
+                        jain(&by(WEIGHTS))
+                    ),
+                };
+                let what = format!(
+                    "weights {}, {verb} in 4 KiB, a channel",
+                    weights.map(|w| w.to_string()).join(" ")
+                );
+                self.figures.push(Figure { what, value: *total, unit: "B/cycle", note });
             }
             self.plot.add(Kind::Ours, "equal weights", &format!("4 slots, 4 KiB {verb}"), 0.0, total[0]);
             self.plot.add(Kind::Ours, "weights 1 2 4 8", &format!("4 slots, 4 KiB {verb}"), 0.0, total[1]);

@@ -5,15 +5,19 @@ mod rates;
 mod screen;
 
 use std::io::IsTerminal;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use viaduct_metrics::{MetricsError, Snapshot, fetch};
 
-use crate::fail::{Failure, Result};
+use crate::fail::{Failure, Result, at};
 use crate::process::signals::Signals;
 use crate::process::tell::out;
 use rates::Rates;
-use screen::Screen;
+use screen::{Heard, Screen};
+
+/// Between two looks whether a look was taken.
+const TICK: Duration = Duration::from_millis(50);
 
 /// Watch a card: link, slots, memory and functions; `q` ends it
 #[derive(clap::Args)]
@@ -32,55 +36,102 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: Args) -> Result {
     // Before any thread is started.
-    let mut signals = Signals::take()?;
+    let signals = Signals::take()?;
     let interval = Duration::from_secs(args.interval);
-    let mut before = (Instant::now(), fetch(&args.address)?);
-    if args.count.is_none() && std::io::stdout().is_terminal() {
-        let mut screen = Screen::open().map_err(crate::fail::at("terminal"))?;
-        let watched = watch(&args, &mut screen, &mut signals, before, interval);
-        drop(screen);
-        return watched;
+    let first = fetch(&args.address)?;
+    let looks = Looks::start(args.address.clone())?;
+    let terminals = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
+    if args.count.is_none() && terminals {
+        let mut screen = Screen::open().map_err(at("terminal"))?;
+        return watch(&args.address, &mut screen, &signals, &looks, first, interval);
     }
-    let mut left = args.count.unwrap_or(u64::MAX);
-    while left > 0 {
+    let mut before = (Instant::now(), first);
+    for _ in 0..args.count.unwrap_or(u64::MAX) {
         if signals.wait_for(interval)? {
             return Ok(());
         }
-        let now = (Instant::now(), fetch(&args.address)?);
-        out(&Rates::between(&before.1, &now.1, now.0 - before.0).text())?;
-        before = now;
-        left -= 1;
+        looks.ask();
+        let look = loop {
+            match looks.taken() {
+                Some(look) => break look,
+                None if signals.wait_for(Duration::from_millis(50))? => return Ok(()),
+                None => {}
+            }
+        };
+        let now = Instant::now();
+        match look {
+            Ok(new) => {
+                out(&Rates::between(&before.1, &new, now - before.0).text())?;
+                before = (now, new);
+            }
+            Err(error) => tell!("{}", Failure::from(error).message()),
+        }
     }
     Ok(())
 }
 
-/// Shows the rates until the user or a signal ends it. A card that is gone for a moment is waited for.
+/// Takes looks in a thread of its own: a card that does not answer holds up neither keys nor signals.
+struct Looks {
+    ask: SyncSender<()>,
+    taken: Receiver<std::result::Result<Snapshot, MetricsError>>,
+}
+
+impl Looks {
+    /// The thread ends with this value, or with the program.
+    fn start(address: String) -> Result<Self> {
+        let (ask, asked) = sync_channel(1);
+        let (look, taken) = sync_channel(1);
+        let run = move || while asked.recv().is_ok() && look.send(fetch(&address)).is_ok() {};
+        std::thread::Builder::new().name("looks".into()).spawn(run).map_err(at("a thread"))?;
+        Ok(Self { ask, taken })
+    }
+
+    /// Begins a look, unless one is under way that was to be followed by another.
+    fn ask(&self) {
+        let _ = self.ask.try_send(());
+    }
+
+    /// A look that has been taken.
+    fn taken(&self) -> Option<std::result::Result<Snapshot, MetricsError>> {
+        self.taken.try_recv().ok()
+    }
+}
+
+/// Shows the rates until the user or a signal ends it. A card that is gone for a while is waited for.
 fn watch(
-    args: &Args,
+    address: &str,
     screen: &mut Screen,
-    signals: &mut Signals,
-    mut before: (Instant, Snapshot),
+    signals: &Signals,
+    looks: &Looks,
+    first: Snapshot,
     interval: Duration,
 ) -> Result {
-    let mut rates = Rates::between(&before.1, &before.1, interval);
-    let (mut trouble, mut look) = (None, before.0);
+    let mut rates = Rates::between(&first, &first, interval);
+    let mut before = (Instant::now(), first);
+    let (mut trouble, mut next, mut asked) = (None, before.0 + interval, None::<Instant>);
+    let mut draw = true;
     loop {
-        screen.draw(&args.address, &rates, trouble.as_deref()).map_err(crate::fail::at("terminal"))?;
-        look += interval;
-        while Instant::now() < look {
-            if screen.is_over(look).map_err(crate::fail::at("terminal"))?
-                || signals.wait_for(Duration::ZERO)?
-            {
-                return Ok(());
-            }
+        if std::mem::take(&mut draw) {
+            screen.draw(address, &rates, trouble.as_deref()).map_err(at("terminal"))?;
         }
-        let taken = Instant::now();
-        match fetch(&args.address) {
-            Ok(now) => {
-                rates = Rates::between(&before.1, &now, taken - before.0);
-                (before, trouble) = ((taken, now), None);
+        match screen.wait(signals, TICK).map_err(at("terminal"))? {
+            Heard::End => return Ok(()),
+            Heard::Draw => draw = true,
+            Heard::Nothing => {}
+        }
+        let now = Instant::now();
+        if now >= next && asked.is_none() {
+            looks.ask();
+            (asked, next) = (Some(now), now + interval);
+        }
+        let Some(look) = looks.taken() else { continue };
+        (asked, draw) = (None, true);
+        match look {
+            Ok(new) => {
+                rates = Rates::between(&before.1, &new, now - before.0);
+                (before, trouble) = ((now, new), None);
             }
-            Err(error) => trouble = Some(error.to_string()),
+            Err(error) => trouble = Some(Failure::from(error).message().to_owned()),
         }
     }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use viaduct_metrics::{Function, Slot, Snapshot};
 
+use crate::terminal::text::plain;
+
 /// What a card has done between two looks, ready to be shown. Bytes are for each cycle of the card, since its time is not that of who
 /// looks; counts are those of the interval.
 pub struct Rates {
@@ -60,7 +62,7 @@ impl Rates {
             let old = old.channels.get(number).copied().unwrap_or_default();
             let (hits, misses) =
                 (new.row_hits.saturating_sub(old.row_hits), new.row_misses.saturating_sub(old.row_misses));
-            let open = match hits + misses {
+            let open = match hits.saturating_add(misses) {
                 0 => "-".to_owned(),
                 all => format!("{:.0} %", 100.0 * hits as f64 / all as f64),
             };
@@ -75,7 +77,7 @@ impl Rates {
         let functions = new.functions.iter().enumerate().map(|(number, new)| {
             let old = old.functions.get(number).unwrap_or(&none);
             vec![
-                new.name.clone(),
+                plain(&new.name),
                 rate(new.host_read_bytes, old.host_read_bytes),
                 rate(new.host_write_bytes, old.host_write_bytes),
                 count(new.register_reads, old.register_reads),
@@ -83,7 +85,7 @@ impl Rates {
                 count(new.interrupts, old.interrupts),
                 count(new.tx_packets, old.tx_packets),
                 count(new.rx_packets, old.rx_packets),
-                count(new.tx_drops + new.rx_drops, old.tx_drops + old.rx_drops),
+                count(new.tx_drops.saturating_add(new.rx_drops), old.tx_drops.saturating_add(old.rx_drops)),
             ]
         });
         let speed = cycles as f64 / wall.as_secs_f64().max(1e-9);
@@ -91,7 +93,7 @@ impl Rates {
         Self {
             card: format!(
                 "{}, {} MHz, {:.3} ms since power-up{state}; {cycles} cycles since the last look, {speed:.0} a second",
-                new.board,
+                plain(&new.board),
                 f64::from(new.clock_khz) / 1e3,
                 new.seconds() * 1e3,
             ),

@@ -2,9 +2,13 @@
 //! The screen of `viaduct top`.
 
 use std::io;
-use std::time::Instant;
+use std::mem::ManuallyDrop;
+use std::os::fd::AsFd;
+use std::time::Duration;
 
-use ratatui::crossterm::event::{Event, KeyCode, KeyModifiers, poll, read};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout};
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::{Style, Stylize};
 use ratatui::text::Line;
@@ -12,14 +16,15 @@ use ratatui::widgets::{Block, Gauge, Paragraph, Row, Table};
 use ratatui::{DefaultTerminal, Frame};
 
 use super::rates::Rates;
+use crate::process::signals::Signals;
 
 /// The terminal, as it was before when this is dropped.
-pub struct Screen(DefaultTerminal);
+pub struct Screen(ManuallyDrop<DefaultTerminal>);
 
 impl Screen {
     /// Takes the terminal.
     pub fn open() -> io::Result<Self> {
-        ratatui::try_init().map(Self)
+        ratatui::try_init().map(|terminal| Self(ManuallyDrop::new(terminal)))
     }
 
     /// Shows rates, and what is wrong if something is.
@@ -28,22 +33,55 @@ impl Screen {
         Ok(())
     }
 
-    /// Waits for keys until `end`; whether one of them ends the program.
-    pub fn is_over(&self, end: Instant) -> io::Result<bool> {
-        // Signals are looked at between two waits.
-        let wait = end.saturating_duration_since(Instant::now()).min(std::time::Duration::from_millis(200));
-        if !poll(wait)? {
-            return Ok(false);
+    /// Waits so long for a key, a signal, or the end of the terminal.
+    pub fn wait(&self, signals: &Signals, limit: Duration) -> io::Result<Heard> {
+        let limit = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
+        let stdin = io::stdin();
+        let look = |fd| PollFd::new(fd, PollFlags::POLLIN);
+        let mut looks = [look(stdin.as_fd()), look(signals.as_fd())];
+        match nix::poll::poll(&mut looks, limit) {
+            // A new size of the terminal, for example.
+            Err(Errno::EINTR) => return Ok(Heard::Draw),
+            other => other?,
+        };
+        let [keys, signal] = looks.map(|look| look.revents().unwrap_or(PollFlags::empty()));
+        // A terminal that was closed can be read for ever, and never has a key.
+        if !signal.is_empty()
+            || keys.intersects(PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL)
+        {
+            return Ok(Heard::End);
         }
-        let Event::Key(key) = read()? else { return Ok(false) };
-        let interrupts = key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c');
-        Ok(interrupts || matches!(key.code, KeyCode::Char('q') | KeyCode::Esc))
+        if !keys.contains(PollFlags::POLLIN) || !event::poll(Duration::ZERO)? {
+            return Ok(Heard::Nothing);
+        }
+        Ok(match event::read()? {
+            Event::Key(key)
+                if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') =>
+            {
+                Heard::End
+            }
+            Event::Key(key) if matches!(key.code, KeyCode::Char('q') | KeyCode::Esc) => Heard::End,
+            Event::Resize(..) => Heard::Draw,
+            _ => Heard::Nothing,
+        })
     }
+}
+
+/// What a wait has heard.
+pub enum Heard {
+    /// The user or a signal wants the end, or the terminal is closed.
+    End,
+    /// The screen has to be drawn again.
+    Draw,
+    /// Nothing that matters.
+    Nothing,
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        ratatui::restore();
+        // The terminal may be closed: the library's own end would then panic as it reports that.
+        let _ = self.0.show_cursor();
+        let _ = ratatui::try_restore();
     }
 }
 
@@ -76,8 +114,6 @@ fn render(frame: &mut Frame<'_>, address: &str, rates: &Rates, trouble: Option<&
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
     use viaduct_metrics::{Channel, Function, Link, Slot, Snapshot};

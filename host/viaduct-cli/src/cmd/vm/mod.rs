@@ -112,6 +112,12 @@ pub struct Args {
 }
 
 impl Args {
+    /// Files that the guest gets or that are written for it.
+    fn files(&self) -> Vec<&Path> {
+        let own = self.script.iter().chain(&self.copy).chain(&self.console).chain(&self.qmp);
+        own.map(PathBuf::as_path).chain(self.connect.files()).collect()
+    }
+
     /// Parses words of a command line.
     pub fn of(words: &[OsString]) -> Result<Self> {
         #[derive(clap::Parser)]
@@ -304,7 +310,7 @@ impl ServedCard {
         let sim = crate::card::simulated(project, args.profile.as_deref(), Variant::Functions)?;
         let function = Arc::clone(&sim.function);
         args.connect.offer(&function)?;
-        let watched = args.watch.begin(&sim)?;
+        let watched = args.watch.begin(&sim, &args.files())?;
         watched.line().iter().for_each(|line| tell!("{line}"));
         let connected = match connect {
             None => None,
@@ -336,10 +342,7 @@ impl ServedCard {
     fn stop(mut self) -> Result {
         self.servers.iter_mut().for_each(Server::stop);
         let closed = self.connected.map_or(Ok(()), Connected::close);
-        let traced = self.watched.end();
-        closed?;
-        traced?.iter().for_each(|line| tell!("{line}"));
-        Ok(())
+        crate::trace::tell(self.watched.end(), closed)
     }
 }
 
