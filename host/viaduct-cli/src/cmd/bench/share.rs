@@ -194,9 +194,9 @@ impl Bench<'_> {
         for (verb, writes) in
             [("read", [false; SLOTS]), ("written", [true; SLOTS]), ("written (1, 4) and read (2, 8)", both)]
         {
-            let what = format!("slots with weights, {verb} in 4 KiB, a channel");
-            let mut total = [0.0; 2];
-            for (weights, total) in [[1; SLOTS], WEIGHTS].into_iter().zip(&mut total) {
+            for weights in [[1; SLOTS], WEIGHTS] {
+                let names = weights.map(|weight| weight.to_string()).join(" ");
+                let what = format!("weights {names}, {verb} in 4 KiB, a channel");
                 let mut loads = Vec::new();
                 for (s, worker) in all.iter().enumerate() {
                     worker.slot.set_weight(weights[s])?;
@@ -204,32 +204,19 @@ impl Bench<'_> {
                     loads.push(load(writes[s], 4096, bytes, 3 + 2 * s as u64));
                 }
                 let ran = run(&self.app, &mut all, &what, &loads)?;
-                *total = rate(&ran);
-                let by = |weights: [u8; SLOTS]| -> Vec<f64> {
+                let shares = |weights: [u8; SLOTS]| -> Vec<f64> {
                     let share =
-                        |(r, weight): (&Ran, u8)| r.bytes as f64 / r.cycles as f64 / f64::from(weight);
+                        |(ran, weight): (&Ran, u8)| ran.bytes as f64 / ran.cycles as f64 / f64::from(weight);
                     ran.iter().zip(weights).map(share).collect()
                 };
-                let shares = by(weights);
-                let list = shares.iter().map(|share| format!("{share:.2}")).collect::<Vec<_>>().join(", ");
-                let note = match weights == WEIGHTS {
-                    true => format!(
-                        "bytes by weight have a Jain's index of {:.3}; a unit of weight has {list} B/cycle",
-                        jain(&shares)
-                    ),
-                    false => format!(
-                        "the slots have {list} B/cycle; by those weights an index of {:.3}",
-                        jain(&by(WEIGHTS))
-                    ),
-                };
-                let what = format!(
-                    "weights {}, {verb} in 4 KiB, a channel",
-                    weights.map(|w| w.to_string()).join(" ")
+                let each: Vec<String> = shares(weights).iter().map(|share| format!("{share:.2}")).collect();
+                let note = format!(
+                    "a unit of weight has {} B/cycle; by weights 1 2 4 8 Jain's index of bytes is {:.3}",
+                    each.join(", "),
+                    jain(&shares(WEIGHTS)),
                 );
-                self.figures.push(Figure { what, value: *total, unit: "B/cycle", note });
+                self.figures.push(Figure { what, value: rate(&ran), unit: "B/cycle", note });
             }
-            self.plot.add(Kind::Ours, "equal weights", &format!("4 slots, 4 KiB {verb}"), 0.0, total[0]);
-            self.plot.add(Kind::Ours, "weights 1 2 4 8", &format!("4 slots, 4 KiB {verb}"), 0.0, total[1]);
         }
         Ok(())
     }
