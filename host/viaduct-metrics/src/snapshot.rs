@@ -138,8 +138,8 @@ impl Snapshot {
         }
     }
 
-    /// Seconds on the card's clock.
-    pub fn seconds(&self) -> f64 {
-        self.cycles as f64 / (f64::from(self.clock_khz.max(1)) * 1e3)
+    /// Seconds that `cycles` take at the card's clock.
+    pub fn seconds(&self, cycles: u64) -> f64 {
+        cycles as f64 / (f64::from(self.clock_khz.max(1)) * 1e3)
     }
 }

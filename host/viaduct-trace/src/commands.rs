@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
+use viaduct::Observed;
 use viaduct::desc::{Command, Completion, Event as CardEvent, EventCause, FLAG_HUGE, HUGE, Op, PAGE};
 
 use crate::event::{Event, Group, Phase};
-use crate::message::Happened;
 use crate::writer::Writer;
 
 /// An interval that may overlap others of its lane.
@@ -71,25 +71,26 @@ fn page(command: &Command) -> u64 {
 
 impl Commands {
     /// Writes what the host has done in a cycle.
-    pub fn write(&mut self, to: &mut Writer, cycle: u64, happened: Happened) {
-        match happened {
-            Happened::Submitted { slot, tag, command } => {
+    pub fn write(&mut self, to: &mut Writer, cycle: u64, thread: (u32, Option<String>), what: Observed) {
+        // A thread has its name the first time, whatever it does then.
+        let tid = self.thread(to, thread);
+        match what {
+            Observed::Submitted { slot, tag, command } => {
                 let Some(lane) = lane(&command) else { return };
                 let mut open = self.begin(slot, lane, cycle);
                 open.args.push(("command", command.to_string().into()));
                 self.open.insert((slot, tag), (command, open));
             }
-            Happened::Completed { slot, completion } => self.completed(to, slot, &completion),
-            Happened::Posted { slot, event } => self.posted(to, slot, &event),
-            Happened::Begins { thread, name, slot, call } => {
-                let tid = self.thread(to, thread, name);
+            Observed::Completed { slot, completion } => self.completed(to, slot, &completion),
+            Observed::Posted { slot, event } => self.posted(to, slot, &event),
+            Observed::Begins { slot, call } => {
                 let event = Event::new(Phase::Begin, Group::Host.number(), tid, call, to.time(cycle));
                 to.write(&event.with("slot", slot));
             }
-            Happened::Ends { thread } => {
-                let tid = self.thread(to, thread, None);
+            Observed::Ends => {
                 to.write(&Event::new(Phase::End, Group::Host.number(), tid, "", to.time(cycle)));
             }
+            _ => {}
         }
     }
 
@@ -104,7 +105,7 @@ impl Commands {
     }
 
     /// Lane of a thread.
-    fn thread(&mut self, to: &mut Writer, thread: u32, name: Option<String>) -> u32 {
+    fn thread(&mut self, to: &mut Writer, (thread, name): (u32, Option<String>)) -> u32 {
         *self.threads.entry(thread).or_insert_with(|| {
             let name = name.map_or_else(String::new, |name| format!(": {name}"));
             to.lane(Group::Host, &format!("thread {thread}{name}"))
@@ -159,8 +160,7 @@ fn interval<const N: usize>(
     how: [(&'static str, Value); N],
 ) {
     let group = Group::Slot(slot as u16);
-    // Names the group.
-    to.lane(group, "app");
+    to.group(group);
     let end = end.max(open.begin);
     let event = |phase, cycle| {
         let mut event = Event::new(phase, group.number(), 0, open.lane.as_str(), to.time(cycle));

@@ -8,7 +8,7 @@ use std::sync::mpsc::SyncSender;
 use viaduct::{Observed, Observer};
 
 use crate::clock::Clock;
-use crate::message::{Happened, Message};
+use crate::message::Message;
 
 /// Passes on what the library does.
 pub struct Host {
@@ -16,11 +16,11 @@ pub struct Host {
     to: SyncSender<Message>,
 }
 
-/// Threads that have made calls.
+/// Threads that have done something.
 static THREADS: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
-    /// Number of this thread in the trace, 0 before its first call.
+    /// Number of this thread in the trace, 0 before it does something.
     static THREAD: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -29,37 +29,25 @@ impl Host {
     pub fn new(clock: Clock, to: SyncSender<Message>) -> Self {
         Self { clock, to }
     }
+}
 
-    fn send(&self, happened: Happened) {
-        // After its end the trace takes nothing more.
-        let _ = self.to.send(Message::Host(self.clock.now(), happened));
+/// This thread, with its name the first time.
+fn thread() -> (u32, Option<String>) {
+    if THREAD.get() != 0 {
+        return (THREAD.get(), None);
     }
+    THREAD.set(THREADS.fetch_add(1, Ordering::Relaxed) + 1);
+    (THREAD.get(), std::thread::current().name().map(str::to_owned))
 }
 
 impl Observer for Host {
-    fn observe(&self, what: Observed<'_>) {
+    fn observe(&self, what: Observed) {
         match what {
-            Observed::Submitted { slot, tag, command } => {
-                self.send(Happened::Submitted { slot, tag, command: *command });
-            }
-            Observed::Completed { slot, completion } => {
-                self.clock.report(completion.time);
-                self.send(Happened::Completed { slot, completion: *completion });
-            }
-            Observed::Posted { slot, event } => {
-                self.clock.report(event.time);
-                self.send(Happened::Posted { slot, event: *event });
-            }
-            Observed::Begins { slot, call } => {
-                let mut name = None;
-                if THREAD.get() == 0 {
-                    THREAD.set(THREADS.fetch_add(1, Ordering::Relaxed) + 1);
-                    name = std::thread::current().name().map(str::to_owned);
-                }
-                self.send(Happened::Begins { thread: THREAD.get(), name, slot, call });
-            }
-            Observed::Ends => self.send(Happened::Ends { thread: THREAD.get() }),
+            Observed::Completed { completion, .. } => self.clock.report(completion.time),
+            Observed::Posted { event, .. } => self.clock.report(event.time),
             _ => {}
         }
+        // After its end the trace takes nothing more.
+        let _ = self.to.send(Message::Host { cycle: self.clock.now(), thread: thread(), what });
     }
 }

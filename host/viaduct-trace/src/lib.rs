@@ -153,7 +153,7 @@ fn write(mut to: Writer, from: &Receiver<Message>) -> io::Result<u64> {
         };
         match message {
             Message::Card(all) => all.iter().for_each(|record| records::write(&mut to, record)),
-            Message::Host(cycle, happened) => commands.write(&mut to, cycle, happened),
+            Message::Host { cycle, thread, what } => commands.write(&mut to, cycle, thread, what),
             Message::End(cycle) => {
                 commands.end(&mut to, cycle);
                 break;

@@ -75,7 +75,7 @@ fn event(to: &mut Writer, record: &TraceRecord, group: Group, lane: &str, name: 
 
 /// Use of a direction of the link, as a counter.
 fn link(to: &mut Writer, record: &TraceRecord, name: &str) {
-    to.lane(Group::Link, "use");
+    to.group(Group::Link);
     let ps = to.time(record.end - record.begin) * 1e6;
     // A packet counts in the interval in which it begins.
     let busy = (100.0 * record.amount as f64 / ps.max(1.0)).min(100.0);

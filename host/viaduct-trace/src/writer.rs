@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Writes the events of a trace to its file.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufWriter, Error, Result, Write};
 
@@ -13,6 +13,7 @@ pub struct Writer {
     /// Events written, or the first error: what comes after it is dropped.
     written: Result<u64>,
     khz: u32,
+    groups: HashSet<Group>,
     lanes: HashMap<(Group, String), u32>,
 }
 
@@ -22,7 +23,7 @@ impl Writer {
         let mut to = BufWriter::with_capacity(1 << 18, file);
         // The array may lack its end (Trace Event Format), so what a killed program leaves can be read.
         let written = to.write_all(b"[\n").map(|()| 0);
-        Self { to, written, khz, lanes: HashMap::new() }
+        Self { to, written, khz, groups: HashSet::new(), lanes: HashMap::new() }
     }
 
     /// Has everything in the file.
@@ -45,16 +46,21 @@ impl Writer {
         cycle as f64 * 1e3 / f64::from(self.khz)
     }
 
+    /// Names a group if it is new.
+    pub fn group(&mut self, group: Group) {
+        if self.groups.insert(group) {
+            let named = |what: &str| Event::new(Phase::Metadata, group.number(), 0, what, 0.0);
+            self.write(&named("process_name").with("name", group.name()));
+            self.write(&named("process_sort_index").with("sort_index", group.number()));
+        }
+    }
+
     /// Number of a lane, which is named if it is new.
     pub fn lane(&mut self, group: Group, name: &str) -> u32 {
         if let Some(number) = self.lanes.get(&(group, name.to_owned())) {
             return *number;
         }
-        if !self.lanes.keys().any(|(known, _)| *known == group) {
-            let named = |what: &str| Event::new(Phase::Metadata, group.number(), 0, what, 0.0);
-            self.write(&named("process_name").with("name", group.name()));
-            self.write(&named("process_sort_index").with("sort_index", group.number()));
-        }
+        self.group(group);
         let number = 1 + self.lanes.len() as u32;
         self.lanes.insert((group, name.to_owned()), number);
         self.write(

@@ -145,17 +145,8 @@ impl Card {
                 format!("{vectors} interrupt vectors for {} slots, two per slot are needed", info.slots);
             return Err(Error::BadCard(why));
         }
-        // What an owner that was killed has left. A simulated card of this process has had none, and its time is to be as without this.
-        if info.version.1 >= WEIGHTS_SINCE && !pci.stands_still() {
-            for slot in 0..info.slots as u64 {
-                let at = VIA_SLOT_BASE + slot * VIA_SLOT_STRIDE + VIA_SLOT_WEIGHT;
-                pci.write32(VIA_SLOT_BAR as u8, at, 1)?;
-            }
-            let each = 1 << VIA_CARD_WEIGHTS_DMA_LSB | 1 << VIA_CARD_WEIGHTS_XDMA_LSB;
-            pci.write32(VIA_CARD_BAR as u8, VIA_CARD_BASE + VIA_CARD_WEIGHTS, each)?;
-        }
         let tables = Tables::new(info.slots, info.channels, info.chan_mib);
-        Ok(Arc::new(Self {
+        let card = Self {
             arena: DmaArena::new(Arc::clone(&pci)),
             memory: Mutex::new(CardMemory::new(info.channels, info.chan_mib, tables.free)),
             tables,
@@ -169,7 +160,13 @@ impl Card {
             process,
             info,
             timeouts,
-        }))
+        };
+        // What an owner that was killed has left. A simulated card of this process has had none, and its time is to be as without this.
+        if card.info.version.1 >= WEIGHTS_SINCE && !card.pci.stands_still() {
+            (0..card.info.slots).try_for_each(|slot| card.write_slot(slot, VIA_SLOT_WEIGHT, 1))?;
+            card.set_dma_weights(1, 1)?;
+        }
+        Ok(Arc::new(card))
     }
 
     /// Properties of the card.
@@ -199,7 +196,7 @@ impl Card {
         self.observer.get().filter(|_| self.is_ours()).map(|observer| &**observer)
     }
 
-    pub(crate) fn tell(&self, what: Observed<'_>) {
+    pub(crate) fn tell(&self, what: Observed) {
         if let Some(observer) = self.observer() {
             observer.observe(what);
         }

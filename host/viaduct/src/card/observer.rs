@@ -8,7 +8,7 @@ use crate::protocol::desc::{Command, Completion, Event};
 /// What has happened.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
-pub enum Observed<'a> {
+pub enum Observed {
     /// A command was put into the command ring of a slot.
     Submitted {
         /// The slot.
@@ -16,21 +16,21 @@ pub enum Observed<'a> {
         /// Its tag: that of no other command of the slot which has not completed.
         tag: u32,
         /// The command.
-        command: &'a Command,
+        command: Command,
     },
     /// A command has completed. [`Completion::time`] is when, on the card's clock.
     Completed {
         /// The slot.
         slot: usize,
         /// The completion.
-        completion: &'a Completion,
+        completion: Completion,
     },
     /// The card has posted an event. [`Event::time`] is when, on the card's clock.
     Posted {
         /// The slot.
         slot: usize,
         /// The event.
-        event: &'a Event,
+        event: Event,
     },
     /// This thread begins a call. Calls of a thread are nested.
     Begins {
@@ -46,7 +46,7 @@ pub enum Observed<'a> {
 /// Is told what the library does with a card.
 pub trait Observer: Send + Sync {
     /// Called by the thread that does it, with locks of the slot held: it must not use this library, nor wait for a thread that does.
-    fn observe(&self, what: Observed<'_>);
+    fn observe(&self, what: Observed);
 }
 
 /// Ends with the call that it stands for.

@@ -212,7 +212,7 @@ impl Dispatcher {
     /// Puts a command into the ring, which has space.
     fn push(&self, st: &mut State, command: &Command) -> Tag {
         let tag = st.push(command);
-        self.card.tell(Observed::Submitted { slot: self.slot, tag: tag.0, command });
+        self.card.tell(Observed::Submitted { slot: self.slot, tag: tag.0, command: *command });
         tag
     }
 
@@ -514,12 +514,12 @@ impl State {
     pub fn drain(&mut self, dispatcher: &Dispatcher) -> Result<()> {
         while let Some(completion) = self.rings.pop_completion() {
             self.activity += 1;
-            dispatcher.card.tell(Observed::Completed { slot: dispatcher.slot, completion: &completion });
+            dispatcher.card.tell(Observed::Completed { slot: dispatcher.slot, completion });
             self.complete(dispatcher.slot, completion);
         }
         while let Some(event) = self.rings.pop_event() {
             self.activity += 1;
-            dispatcher.card.tell(Observed::Posted { slot: dispatcher.slot, event: &event });
+            dispatcher.card.tell(Observed::Posted { slot: dispatcher.slot, event });
             self.event(dispatcher.slot, event);
         }
         Ok(())

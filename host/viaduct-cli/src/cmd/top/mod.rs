@@ -54,7 +54,7 @@ pub fn run(args: Args) -> Result {
         let look = loop {
             match looks.taken() {
                 Some(look) => break look,
-                None if signals.wait_for(Duration::from_millis(50))? => return Ok(()),
+                None if signals.wait_for(TICK)? => return Ok(()),
                 None => {}
             }
         };
@@ -86,7 +86,7 @@ impl Looks {
         Ok(Self { ask, taken })
     }
 
-    /// Begins a look, unless one is under way that was to be followed by another.
+    /// Begins a look; the one before has been taken.
     fn ask(&self) {
         let _ = self.ask.try_send(());
     }
@@ -108,8 +108,8 @@ fn watch(
 ) -> Result {
     let mut rates = Rates::between(&first, &first, interval);
     let mut before = (Instant::now(), first);
-    let (mut trouble, mut next, mut asked) = (None, before.0 + interval, None::<Instant>);
-    let mut draw = true;
+    let (mut trouble, mut next) = (None, before.0 + interval);
+    let (mut asked, mut draw) = (false, true);
     loop {
         if std::mem::take(&mut draw) {
             screen.draw(address, &rates, trouble.as_deref()).map_err(at("terminal"))?;
@@ -120,12 +120,12 @@ fn watch(
             Heard::Nothing => {}
         }
         let now = Instant::now();
-        if now >= next && asked.is_none() {
+        if now >= next && !asked {
             looks.ask();
-            (asked, next) = (Some(now), now + interval);
+            (asked, next) = (true, now + interval);
         }
         let Some(look) = looks.taken() else { continue };
-        (asked, draw) = (None, true);
+        (asked, draw) = (false, true);
         match look {
             Ok(new) => {
                 rates = Rates::between(&before.1, &new, now - before.0);

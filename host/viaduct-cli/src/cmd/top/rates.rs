@@ -34,7 +34,7 @@ impl Rates {
         let restarted = new.cycles < old.cycles || new.slots.len() != old.slots.len();
         let old = if restarted { &Snapshot::default() } else { old };
         let cycles = new.cycles - old.cycles;
-        let seconds = cycles as f64 / (f64::from(new.clock_khz.max(1)) * 1e3);
+        let seconds = new.seconds(cycles);
         let share =
             |new: f64, old: f64| if cycles == 0 { 0.0 } else { ((new - old) / seconds).clamp(0.0, 1.0) };
         let rate = |new: u64, old: u64| match cycles {
@@ -95,7 +95,7 @@ impl Rates {
                 "{}, {} MHz, {:.3} ms since power-up{state}; {cycles} cycles since the last look, {speed:.0} a second",
                 plain(&new.board),
                 f64::from(new.clock_khz) / 1e3,
-                new.seconds() * 1e3,
+                new.seconds(new.cycles) * 1e3,
             ),
             link: [
                 share(new.link.from_card_seconds, old.link.from_card_seconds),
