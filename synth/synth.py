@@ -160,9 +160,8 @@ def functions(width: int) -> list[Block]:
             Block("via_vdev_select", parameters={"Fn": n}, part=True, label=label),
             *(Block(module, part=True) for module in parts),
         ]
-    switch = Block("via_fn_switch", parameters={"NumUser": len(PERSONALITIES)})
     small = [Block(module) for module in SMALL]
-    return [*virtio, Block("via_xdma"), switch, Block("via_fn_mem"), Block("via_fn_msix"), *small]
+    return [*virtio, Block("via_xdma"), Block("via_fn_mem"), Block("via_fn_msix"), *small]
 
 
 def blocks(slots: int, channels: int, streams: int) -> list[Block]:
@@ -178,6 +177,7 @@ def blocks(slots: int, channels: int, streams: int) -> list[Block]:
         Block("via_axi_mux", parameters={"NumRd": slots, "NumWr": slots, "NumFirst": 0}, label="walks"),
         Block("via_dma"),
         Block("via_xbar"),
+        Block("via_vio_switch"),
         Block("via_slot_port", slots),
         Block("via_dispatch", slots, part=True),
         Block("via_mmu", slots, part=True),

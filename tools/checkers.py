@@ -51,12 +51,11 @@ EXEMPT = {
     # The same stream is checked at the guard, which knows when the app is cut off. The mover's clock may be stopped meanwhile.
     ("via_mover_out", "strm_"): "m_ of via_guard_strm",
     # A waiting message is for the slot's present owner: a new connection withdraws it.
-    ("via_slot_port", "fn_rx_"): "may be withdrawn",
-    ("via_fn_switch", "slot_rx_"): "may be withdrawn",
-    ("via_fn_src", "s_valid_i"): "may be withdrawn",
-    ("via_fn_src", "m_valid_o"): "may be withdrawn",
-    ("via_fn_hold", "s_"): "may be withdrawn",
-    ("via_fn_hold", "m_"): "may be withdrawn",
+    ("via_slot_port", "vio_out_"): "may be withdrawn",
+    ("via_vio_switch", "app_out_"): "may be withdrawn",
+    ("via_vio_source", "valid_i"): "a source may withdraw what it offers",
+    ("via_vio_edge", "s_valid_i"): "may be withdrawn",
+    ("via_vio_edge", "m_valid_o"): "may be withdrawn",
 }
 # A card has hundreds of these, and most are followed by a checked port of a block: they are checked in unit tests, but not on a card.
 MANY = {(module, "m_valid_o") for module in ("via_slice", "via_skid", "via_fifo", "via_vq_fifo")}
@@ -78,18 +77,28 @@ CUT = {
     # A job is withdrawn when its queue is under reset.
     ("via_vq_store", "job_valid_o"): "job_hidden",
     ("via_vq_fetch", "job_valid_o"): "queue_reset_i[QW'(job_queue_o)]",
-    ("via_fn_join", "s_"): "~sel_i",  # the data there is for another receiver
+    ("via_vio_join", "s_"): "~sel_i",  # the data there is for another receiver
     # A function is reset by its driver, alone and at any time; the gate, the switch and the port of its disk tolerate that.
     ("via_fn_gate", "s_"): "drained_o",
     ("via_fn_mem", "s_"): "!core_rst_ni",
-    ("via_fn_switch", "tx_"): "~core_rst_ni",
-    ("via_fn_switch", "rx_"): "~core_rst_ni",
+    ("via_functions", "tx_"): "~core_rst_no",
+    ("via_functions", "rx_"): "~core_rst_no | gone_i",
+    ("via_fn_user", "s_"): "!core_rst_ni || gone_i",
+    ("via_fn_user", "m_"): "!core_rst_ni",
+    ("via_vio_switch", "tx_"): "~core_rst_ni",
+    ("via_vio_switch", "rx_"): "snk_cut[Board-1:Fn]",
+    ("via_vio_switch", "app_in_"): "isolated[NumApp-1:0]",
+    ("via_vio_sink", "m_"): "cut_i",
+    ("via_slot_port", "vio_in_"): "{NV{isolated}}",
     ("via_virtio_fn", "tx_"): "!core_rst_no",
     ("via_virtio_fn", "rx_"): "!core_rst_no",
     ("via_virtio_fn", "m_mem_"): "!core_rst_no",
 }
 # Payloads without a handshake, which cannot be checked.
-BARE = {"via_guard_ax": {"ax_i"}}  # combinational: checks an address of via_guard_rd or via_guard_wr
+BARE = {
+    "via_guard_ax": {"ax_i"},  # combinational: checks an address of via_guard_rd or via_guard_wr
+    "via_vio_sink": {"s_i"},  # sent by via_vio_source with `go_i`
+}
 # Payloads of handshakes whose names do not match.
 PAYLOAD = {
     ("via_cmdq", "cmd_valid_o"): ["cmd_o"],  # cmd_head_o is the read position in the ring

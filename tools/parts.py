@@ -93,11 +93,13 @@ def virtio(fn: int) -> Part:
 FUNCTIONS = (
     *(virtio(fn) for fn in QUEUES),
     Part("via_xdma", serves=(6,)),
-    Part("via_fn_switch", serves=tuple(range(1, 6))),
     Part("via_fn_mem", serves=tuple(range(1, 6))),
 )
-# The function block of a card that is built without functions.
-NO_FUNCTIONS = Part("via_functions", (("FnMask", 0),))
+# Blocks that a card without functions has in another form.
+WITHOUT_FUNCTIONS = {
+    "via_functions": Part("via_functions", (("FnMask", 0),)),
+    "via_vio_switch": Part("via_vio_switch", (("FnMask", 0),), counted=("route_set_i",)),
+}
 SLOT = (
     Part("via_dispatch"),
     Part("via_mmu", counted=("rd_done_i", "wr_done_i"), hot=True),
@@ -118,6 +120,7 @@ CARD = (
     Part("via_axi_mux", WALKS),
     Part("via_slot_port", inside=SLOT, hot=True),
     Part("via_functions", inside=FUNCTIONS, hot=True),
+    Part("via_vio_switch", counted=("route_set_i",)),
     Part("via_xbar", inside=XBAR, hot=True),
     Part("via_dma"),
     Part("via_cmdq", counted=("cpl_done_i",)),

@@ -344,7 +344,7 @@ class Build:
             if self.parts:
                 for part in parts.flat(parts.FUNCTIONS):
                     del self.kinds[part.name]
-                self.kinds["via_functions"] = parts.NO_FUNCTIONS
+                self.kinds |= parts.WITHOUT_FUNCTIONS
             else:
                 args.define.append("VIA_FN_MASK=0")
         for define in args.define:
@@ -388,7 +388,7 @@ class Build:
         return self.with_sockets(self.with_checkers(model, top, self.parts), self.parts)
 
     def part(self, part: parts.Part) -> Model:
-        own = part in (*parts.flat(parts.FUNCTIONS), *(p for p in parts.CARD if p.inside == parts.FUNCTIONS))
+        own = part in parts.flat(parts.FUNCTIONS) or part.module in parts.WITHOUT_FUNCTIONS
         work = (self.work if own else self.shared) / part.name
         top = f"{part.name}_part"
         sources = [*self.packages(), work / f"{top}.sv"]

@@ -124,7 +124,7 @@ def test_the_payload_is_what_is_named_like_the_handshake():
     assert payload["via_shell", "fn_msix_valid_o"] == ["fn_msix_fn_o", "fn_msix_vector_o"]
     assert payload["via_csr", "axil_wvalid_i"] == ["axil_wdata_i", "axil_wstrb_i"]
     assert payload["via_dispatch", "mvi_cmd_valid_o"] == ["move_cmd_o"]
-    assert payload["via_fn_src", "m_valid_o"] == []
+    assert payload["via_vio_edge", "m_valid_o"] == []
 
 
 # What is changed at via_hs_ports, and the checker that says so.

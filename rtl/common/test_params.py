@@ -25,6 +25,7 @@ PARAMETER = re.compile(r"^  parameter +(?:int unsigned|logic *(?:\[[^]]*\])?) +(
 # What may have any value that fits its type.
 ANY = {
     "via_functions": {"FnMask"},  # the macro behind it is checked
+    "via_vio_switch": {"FnMask"},
     "via_virtio_pci": {"Class", "Features"},
     "via_virtio_pci_cap": {"Class"},
     "via_vdev_chop": {"Queue"},

@@ -145,6 +145,50 @@ package via_pkg;
     logic [DataW-1:0] data;
   } strm_t;
 
+  /// Bytes of a beat behind its first, from its `keep`, which is a run of ones from bit 0: bit b is the parity of every 2^b-th one behind the first.
+  function automatic logic [BeatLog2-1:0] bytes_behind_first(input logic [StrbW-1:0] keep);
+    bytes_behind_first = '0;
+    for (int unsigned b = 0; b < BeatLog2; b++) begin
+      for (int unsigned i = 1 << b; i < StrbW; i += 1 << b) bytes_behind_first[b] ^= keep[i];
+    end
+  endfunction
+
+  /// The `keep` of a beat with `bytes` bytes behind its first.
+  function automatic logic [StrbW-1:0] keep_behind_first(input logic [BeatLog2-1:0] bytes);
+    for (int unsigned i = 0; i < StrbW; i++) keep_behind_first[i] = BeatLog2'(i) <= bytes;
+  endfunction
+
+  // ---------------------------------------------------------------- routes
+  /// Streams of each slot that via_vio_switch connects, from stream 0 on: at most 16 of all slots.
+  localparam int unsigned VioStreams = (NumStreams * NumSlots <= 16) ? NumStreams : 16 / NumSlots;
+
+  /// Kinds of ends of a route.
+  typedef enum logic [1:0] {
+    VioOwn    = 2'd0,  // as a source: the one that the sink has without a route, which is its mover, or the function of a board's port
+    VioStream = 2'd1,  // a slot's stream: as a source its output, as a sink its input
+    VioFn     = 2'd2,  // the user side of a function
+    VioBoard  = 2'd3   // the board's port of a function
+  } vio_kind_e;
+
+  typedef struct packed {
+    vio_kind_e  kind;
+    logic [3:0] slot;
+    logic [3:0] index;  // stream of the slot; number of the function
+  } vio_end_t;
+
+  /// A route that the host sets.
+  typedef struct packed {
+    logic     now;     // do not wait for the end of a message
+    vio_end_t source;
+    vio_end_t sink;
+  } vio_route_t;
+
+  /// What a sink takes now.
+  typedef struct packed {
+    logic     pending;  // not yet what was set last, or the former source's data has not left
+    vio_end_t source;
+  } vio_state_t;
+
   // ---------------------------------------------------------------- commands, completions, events
   typedef enum logic [7:0] {
     OpNop     = 8'h00,

@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // All functions of the card besides the management function: instantiates them, routes register accesses to them, merges their interrupts,
-// and connects their user sides (via_fn_switch). Number f is at index f of every port.
+// and counts the messages of their user sides, which via_vio_switch connects. Number f is at index f of every port.
 //
 // Register accesses: one at a time; valid is held until rvalid_o. Latency: that of the function and one cycle. Throughput and order of
-// data: those of the functions and of via_fn_switch. Misuse: an access to a function that the card does not have reads all ones.
+// data: those of the functions. Misuse: an access to a function that the card does not have reads all ones.
 // VIA_FN_MASK (macro, bit f = function f) leaves functions out of a build; so does a data path that is not 512 bits wide, as the queue
 // engine reads descriptors in lines of 64 bytes.
-
-`ifndef VIA_FN_MASK
-`define VIA_FN_MASK 'h7e
-`endif
 
 module via_functions
   import via_pkg::*;
   import via_virtio_pkg::*;
 #(
-  parameter  logic        [NumFn:0] FnMask  = (NumFn + 1)'(`VIA_FN_MASK),
-  localparam int unsigned           NumUser = FnInput                      // functions with a user side
+  parameter  logic        [NumFn:0] FnMask  = FnBuilt,
+  localparam int unsigned           NumUser = FnInput   // functions with a user side
 ) (
   // Without functions most inputs are ignored.
   /* verilator lint_off UNUSEDSIGNAL */
@@ -28,10 +24,9 @@ module via_functions
   // management registers
   input  fn_ctrl_t                    ctrl_i           [  NumFn:1],     // settings of each function
   output logic         [     NumFn:1] present_o,                        // constant: the function is in this build
-  output logic         [     NumFn:1] attached_o,                       // level: its user side is connected
   output logic         [         7:0] status_o         [  NumFn:1],     // virtio device status
   output fn_features_t                features_o       [  NumFn:1],     // virtio features offered and accepted
-  output logic         [        31:0] count_o          [  NumFn:1][3],  // message counters of via_fn_switch
+  output logic         [        31:0] count_o          [  NumFn:1][3],  // message counters of via_fn_user
   output logic         [        15:0] flushes_o        [  NumFn:1],     // number of the latest flush that the host must do
   // accesses from the host
   input  fn_req_t                     fn_req_i,                         // address, data and function of the access
@@ -83,25 +78,18 @@ module via_functions
   output logic                        user_valid_o,
   input  logic                        user_rvalid_i,                    // one-cycle pulse: the access is complete
   input  logic         [        31:0] user_rdata_i,                     // read data, with user_rvalid_i
-  // the board's ports
-  output strm_t                       brd_tx_o         [NumUser:1],
-  output logic         [   NumUser:1] brd_tx_valid_o,
-  input  logic         [   NumUser:1] brd_tx_ready_i,
-  input  strm_t                       brd_rx_i         [NumUser:1],
-  input  logic         [   NumUser:1] brd_rx_valid_i,
-  output logic         [   NumUser:1] brd_rx_ready_o,
-  // slots: stream 0, and the disk's memory port
+  // user sides, to via_vio_switch
+  output logic         [   NumUser:1] core_rst_no,                      // reset of the function
+  output strm_t                       tx_o             [NumUser:1],
+  output logic         [   NumUser:1] tx_valid_o,
+  input  logic         [   NumUser:1] tx_ready_i,
+  input  strm_t                       rx_i             [NumUser:1],
+  input  logic         [   NumUser:1] rx_valid_i,
+  output logic         [   NumUser:1] rx_ready_o,
+  input  logic         [   NumUser:1] gone_i,                           // level: no response comes to what was sent
+  input  logic         [         1:0] short_i          [NumUser:1],     // messages from and to the function cut short in an earlier cycle
+  // slots: interrupts, and the disk's memory port
   input  logic         [NumSlots-1:0] slot_irq_i,                       // one-cycle pulses: user interrupts of XDMA
-  input  logic         [NumSlots-1:0] slot_cut_i,                       // level: the slot is isolated
-  output logic         [NumSlots-1:0] slot_on_o,                        // level: stream 0 of the slot belongs to a function
-  output logic         [     FnW-1:0] slot_fn_o        [ NumSlots],     // level: function that its output goes to; 0 = drop it
-  output strm_t                       slot_tx_o        [ NumSlots],
-  output logic         [NumSlots-1:0] slot_tx_valid_o,
-  input  logic         [NumSlots-1:0] slot_tx_ready_i,
-  input  strm_t                       slot_rx_i        [ NumSlots],
-  input  logic         [NumSlots-1:0] slot_rx_valid_i,
-  output logic         [NumSlots-1:0] slot_rx_ready_o,
-  input  logic         [     FnW-1:0] slot_rx_fn_i     [ NumSlots],     // value of slot_fn_o that holds for this beat
   output axi_ax_t                     disk_ar_o,
   output logic         [NumSlots-1:0] disk_ar_valid_o,
   input  logic         [NumSlots-1:0] disk_ar_ready_i,
@@ -123,9 +111,7 @@ module via_functions
   /* verilator lint_on UNUSEDSIGNAL */
 );
 
-  localparam bit MaskOk = param_in("VIA_FN_MASK", `VIA_FN_MASK, 0, (2 << NumFn) - 1);
-
-  localparam logic [NumFn:0] Present = (DataW == 512) ? FnMask : FnMask & (NumFn + 1)'(1 << FnXdma);
+  localparam logic [NumFn:0] Present = functions_of(FnMask);
 
   // ---------------------------------------------------------------- accesses
   // The response comes from a register; the request is still valid in that cycle and is masked then.
@@ -164,8 +150,7 @@ module via_functions
   strm_t tx[NumFn:1];
   logic [NumFn:1] tx_ready, rx_valid;
   strm_t rx[NumFn:1];
-  logic [31:0] user_count[NumUser:1][3];
-  logic [NumUser:1] user_attached;
+  logic [NumUser:1] user_still, user_idle;
 
   logic flush_done, flush_failed, flush_evt, flush_still;
   logic [15:0] user_irq, user_irq_ack;
@@ -455,14 +440,40 @@ module via_functions
       assign flushes_o[f] = '0;
     end
 
-    if (f <= NumUser) begin : gen_user
-      assign attached_o[f] = user_attached[f];
-      assign count_o[f] = user_count[f];
+    if (f <= NumUser && Present[f]) begin : gen_user
+      assign core_rst_no[f] = core_rst_n[f];
+      assign tx_o[f] = tx[f];
+      assign tx_valid_o[f] = tx_valid[f];
+      assign tx_ready[f] = tx_ready_i[f];
+      via_fn_user #(
+        .Owed(f == FnBlk)
+      ) u_user (
+        .clk_i,
+        .rst_ni,
+        .core_rst_ni(core_rst_n[f]),
+        .gone_i     (gone_i[f]),
+        .short_i    (short_i[f]),
+        .sent_i     (tx_valid[f] && tx_ready[f]),
+        .last_i     (tx[f].last),
+        .s_i        (rx_i[f]),
+        .s_valid_i  (rx_valid_i[f]),
+        .s_ready_o  (rx_ready_o[f]),
+        .m_o        (rx[f]),
+        .m_valid_o  (rx_valid[f]),
+        .m_ready_i  (rx_ready[f]),
+        .count_o    (count_o[f]),
+        .still_o    (user_still[f]),
+        .idle_o     (user_idle[f])
+      );
     end else begin : gen_no_user
-      assign attached_o[f] = 1'b0;
       assign count_o[f] = '{default: '0};
       assign {tx_ready[f], rx_valid[f]} = '0;
       assign rx[f] = '0;
+      if (f <= NumUser) begin : gen_none
+        assign {core_rst_no[f], rx_ready_o[f], user_still[f], user_idle[f]} = '1;
+        assign tx_valid_o[f] = 1'b0;
+        assign tx_o[f] = '0;
+      end
     end
   end
 
@@ -483,7 +494,7 @@ module via_functions
     .still_o(irqs_still)
   );
 
-  logic msix_still, msix_idle, switch_still, switch_idle, mem_still, mem_idle;
+  logic msix_still, msix_idle, mem_still, mem_idle;
 
   via_fn_msix u_msix (
     .clk_i,
@@ -499,59 +510,12 @@ module via_functions
     .idle_o       (msix_idle)
   );
 
-  if (Present[NumUser:1] == '0) begin : gen_no_user
-    assign {user_attached, tx_ready[NumUser:1], rx_valid[NumUser:1]} = '0;
-    assign {brd_tx_valid_o, slot_on_o, slot_tx_valid_o, slot_rx_ready_o} = '0;
-    assign brd_rx_ready_o = '1;  // what arrives is dropped
-    for (genvar f = 1; f <= NumUser; f++) begin : gen_user
-      assign rx[f]         = '0;
-      assign brd_tx_o[f]   = '0;
-      assign user_count[f] = '{default: '0};
-    end
-    for (genvar s = 0; s < NumSlots; s++) begin : gen_slot
-      assign slot_fn_o[s] = '0;
-      assign slot_tx_o[s] = '0;
-    end
+  if (!Present[FnBlk]) begin : gen_no_store
     assign {disk_ar_o, disk_aw_o, disk_w_o, mem_r, mem_b} = '0;
     assign {disk_ar_valid_o, disk_r_ready_o, disk_aw_valid_o, disk_w_valid_o, disk_b_ready_o} = '0;
     assign {mem_ar_ready, mem_r_valid, mem_aw_ready, mem_w_ready, mem_b_valid} = '0;
-    assign {switch_still, switch_idle, mem_still, mem_idle} = '1;
-  end else begin : gen_user
-    via_fn_switch #(
-      .NumUser(NumUser)
-    ) u_switch (
-      .clk_i,
-      .rst_ni,
-      .ctrl_i     (ctrl_i[NumUser:1]),
-      .core_rst_ni(core_rst_n[NumUser:1]),
-      .attached_o (user_attached),
-      .tx_i       (tx[NumUser:1]),
-      .tx_valid_i (tx_valid[NumUser:1]),
-      .tx_ready_o (tx_ready[NumUser:1]),
-      .rx_o       (rx[NumUser:1]),
-      .rx_valid_o (rx_valid[NumUser:1]),
-      .rx_ready_i (rx_ready[NumUser:1]),
-      .brd_tx_o,
-      .brd_tx_valid_o,
-      .brd_tx_ready_i,
-      .brd_rx_i,
-      .brd_rx_valid_i,
-      .brd_rx_ready_o,
-      .slot_cut_i,
-      .slot_on_o,
-      .slot_fn_o,
-      .slot_tx_o,
-      .slot_tx_valid_o,
-      .slot_tx_ready_i,
-      .slot_rx_i,
-      .slot_rx_valid_i,
-      .slot_rx_ready_o,
-      .slot_rx_fn_i,
-      .count_o    (user_count),
-      .still_o    (switch_still),
-      .idle_o     (switch_idle)
-    );
-
+    assign {mem_still, mem_idle} = '1;
+  end else begin : gen_store
     via_fn_mem u_mem (
       .clk_i,
       .rst_ni,
@@ -600,9 +564,9 @@ module via_functions
   logic access_q;
   always_ff @(posedge clk_i) begin
     access_q <= fn_valid_i || |fn_flr_i;
-    still_o  <= &fn_still && flush_still && irqs_still && msix_still && switch_still && mem_still &&
+    still_o  <= &fn_still && flush_still && irqs_still && msix_still && &user_still && mem_still &&
                 ~|{access_q, rvalid_q, disk_flush_o} && flr_busy == flr_busy_q;
   end
-  assign idle_o = &fn_idle && msix_idle && switch_idle && mem_idle && !rvalid_q;
+  assign idle_o = &fn_idle && msix_idle && &user_idle && mem_idle && !rvalid_q;
 
 endmodule

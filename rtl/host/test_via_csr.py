@@ -19,7 +19,7 @@ class Bench:
     def __init__(self, dut, pauses: float = 0.0) -> None:
         self.dut, self.r = dut, rng()
         zero = "time_i quiet_i app_open app_rvalid app_err cmd_on cmd_tail_err cmd_bus_err ring_on ring_err"
-        zero += " user user_slot user_valid reach"
+        zero += " user user_slot user_valid reach route_state"
         for name in (*zero.split(), "loaded", "icap_ready", "icap_done", "icap_status"):
             getattr(dut, name).value = 0
         for s in range(SLOTS):
@@ -68,7 +68,7 @@ async def bench(dut, pauses: float = 0.0) -> Bench:
 async def the_card_says_what_it_is(dut):
     b = await bench(dut)
     assert await b.read(0x00) == 0x56494144
-    assert await b.read(0x04) == 0x00020001
+    assert await b.read(0x04) == 0x00020002
     assert await b.read(0x08) == (DATA_W // 8).bit_length() - 1 << 24 | STREAMS << 16 | CHANS << 8 | SLOTS
     assert await b.read(0x0C) == 250000 and await b.read(0x18) == 1234
     assert await b.read(0x20) == 10 << 16 | 4 and await b.read(0x24) == 8 << 16 | 4
@@ -100,8 +100,6 @@ async def both_halves_of_the_time_belong_together(dut):
 async def places_without_a_register_read_ones(dut):
     b = await bench(dut, 0.2)
     for addr in (
-        0x34,
-        0x3C,
         0x4C,
         0x100,
         0xFFC,
@@ -155,6 +153,30 @@ async def weights_are_set_for_slots_and_engines(dut):
     assert weights() == [9, 1, 5, 12, 9]
     assert await b.read(SLOT + 0x48) == 9 and await b.read(SLOT + STEP + 0x48) == 0
     assert await b.read(0x30) == 0x5C
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def a_route_is_set_once_by_the_write_of_its_source(dut):
+    b = await bench(dut, 0.1)
+    sets: list[int] = []
+
+    async def watch() -> None:
+        while True:
+            await RisingEdge(dut.clk_i)
+            if int(dut.route_set.value):
+                sets.append(int(dut.route.value))
+
+    cocotb.start_soon(watch())
+    await b.write(0x34, 0x1A5)  # sink: stream 5 of slot 10
+    assert not sets
+    await b.write(0x38, 0x8000_0372)  # from the board's port of function 2, now
+    await b.write(0x38, 0x123)  # from stream 3 of slot 2
+    await ClockCycles(dut.clk_i, 3)
+    assert sets == [1 << 20 | 0x372 << 10 | 0x1A5, 0x123 << 10 | 0x1A5]
+    dut.route_state.value = 1 << 10 | 0x123
+    assert await b.read(0x3C) & 0x8000_03FF == 0x8000_0123
+    dut.route_state.value = 0x203
+    assert await b.read(0x3C) == 0x203 | 1 << 16  # with one stream of each slot
 
 
 @cocotb.test(timeout_time=200, timeout_unit="us")
@@ -484,7 +506,7 @@ async def functions_are_told_what_is_written_and_tell_their_state(dut):
         header, limit, failed, count = f >> 1 & 1, 0x8100 + f, f & 1, 0x9200 + f
         rows, cols, reach = 0xA000 + f, 0xB000 + f, 0xC000 + f
         looks, period, offer = 0xC000 + f, 0xD000 + f, 0xE000000F00000000 + f
-        low = kind << 4 | header << 2 | (f & 1) << 1 | 1
+        low = (f & 3) << 6 | kind << 4 | header << 2 | (f & 1) << 1 | 1
         await b.write(at, moderate << 16 | store << 12 | slot << 8 | low)
         assert await b.read(at + 0x0C) == 25 << 16 | 80
         await b.write(at + 0x0C, rows << 16 | cols)
@@ -499,12 +521,13 @@ async def functions_are_told_what_is_written_and_tell_their_state(dut):
             await b.write(at + offset, value & NONE)
             await b.write(at + offset + 4, value >> 32)
         want = 0
-        widths = (16, 1, 2, 4, 48, 48, 4, 40, 1, 16, 1, 16, 1, 16, 16, 16, 16, 16, 64)  # fn_ctrl_t
+        widths = (16, 1, 2, 4, 2, 48, 48, 4, 40, 1, 16, 1, 16, 1, 16, 16, 16, 16, 16, 64)  # fn_ctrl_t
         values = (
             reach,
             1,
             kind,
             slot,
+            f & 3,
             mac,
             base,
             store,

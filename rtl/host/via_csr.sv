@@ -69,6 +69,11 @@ module via_csr
   input  logic         [2*NumSlots-1:0] ring_on_i,                      // level: may still be written
   input  logic         [2*NumSlots-1:0] ring_err_i,                     // level: stopped
   // functions
+  // routes of the switch
+  output vio_route_t                    route_o,                        // as written last; its sink is the one that route_state_i is about
+  output logic                          route_set_o,                    // pulse: set it
+  input  vio_state_t                    route_state_i,                  // what the sink takes now
+  // functions
   output fn_ctrl_t                      fn_ctrl_o     [   NumFn:1],     // settings of each function
   input  logic         [       NumFn:1] fn_present_i,                   // constant: in this build
   input  logic         [       NumFn:1] fn_attached_i,                  // level: user side is connected
@@ -429,6 +434,22 @@ module via_csr
     .idle_o      (icap_idle)
   );
 
+  // Routes. The pulse is a cycle behind the write, with its value.
+  function automatic vio_end_t end_of(input logic [1:0] kind, input logic [3:0] of_slot, input logic [3:0] index);
+    return '{kind: vio_kind_e'(kind), slot: of_slot, index: index};
+  endfunction
+  assign route_o = '{
+          now: card_out.ROUTE_SOURCE.NOW.value,
+          source: end_of(card_out.ROUTE_SOURCE.KIND.value, card_out.ROUTE_SOURCE.SLOT.value, card_out.ROUTE_SOURCE.INDEX.value),
+          sink: end_of(card_out.ROUTE_SINK.KIND.value, card_out.ROUTE_SINK.SLOT.value, card_out.ROUTE_SINK.INDEX.value)
+      };
+  always_ff @(posedge clk_i) route_set_o <= rst_ni && card_out.ROUTE_SOURCE.KIND.swmod;
+  assign card_in.ROUTE_STATE.PENDING.next = route_state_i.pending;
+  assign card_in.ROUTE_STATE.STREAMS.next = 4'(VioStreams);
+  assign card_in.ROUTE_STATE.KIND.next = route_state_i.source.kind;
+  assign card_in.ROUTE_STATE.SLOT.next = route_state_i.source.slot;
+  assign card_in.ROUTE_STATE.INDEX.next = route_state_i.source.index;
+
   // Weights of card memory. Walks are for accesses of slots, which may not wait for them longer than their own weight says: so they have that of
   // the slot with the largest one, or more.
   function automatic logic [WeightW-1:0] weight_of(input logic [WeightW-1:0] value);
@@ -580,6 +601,7 @@ module via_csr
             up: fn_out.CTRL.UP.value,
             kind: attach_e'(fn_out.CTRL.KIND.value),
             slot: fn_out.CTRL.SLOT.value,
+            stream: fn_out.CTRL.STREAM.value,
             mac: {fn_out.MAC_HI.VALUE.value, fn_out.MAC_LO.VALUE.value},
             base: {fn_out.BASE_HI.VALUE.value, fn_out.BASE_LO.VALUE.value},
             store: fn_out.CTRL.STORE.value,

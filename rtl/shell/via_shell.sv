@@ -3,8 +3,9 @@
 // The shell: everything on the card that is not user logic. Flat ports, for a board top or a simulator (docs/interfaces.md, section 2).
 // Every output comes from a register, and no output depends on an input of the same cycle.
 //
-// It wires four blocks: via_shell_edge (host memory, DRAM, board ports), via_shell_mgmt (the management function), via_shell_slots (a port for
-// each slot) and via_functions (all other functions), and says when nothing moves in any of them.
+// It wires five blocks: via_shell_edge (host memory, DRAM, board ports), via_shell_mgmt (the management function), via_shell_slots (a port for
+// each slot), via_functions (all other functions) and via_vio_switch (streams between slots, functions and board), and says when nothing moves
+// in any of them.
 
 module via_shell
   import via_pkg::*;
@@ -204,7 +205,8 @@ module via_shell
   logic [NumSlots-1:0] reg_valid, reg_open, reg_rvalid, reg_err, reg_timeout;
   // Functions and the management function.
   fn_ctrl_t fn_ctrl[NumFn:1];
-  logic [NumFn:1] fn_present, fn_attached;
+  logic [NumFn:1] fn_present;
+  logic [FnInput:1] fn_attached;
   logic [7:0] fn_status[NumFn:1];
   fn_features_t fn_features[NumFn:1];
   logic [31:0] fn_count[NumFn:1][3], user_rdata;
@@ -212,10 +214,18 @@ module via_shell
   reg_req_t user_req;
   logic [3:0] user_slot;
   logic user_valid, user_rvalid;
+  // The switch of streams.
+  localparam int unsigned NumApp = NumSlots * VioStreams;
+  vio_route_t vio_route;
+  vio_state_t vio_state;
+  logic vio_set;
+  logic [NumSlots-1:0] vio_cut;
+  logic [NumApp-1:0] vio_in_on, vio_out_on, vio_in_valid, vio_in_ready, vio_out_valid, vio_out_ready;
+  strm_t vio_in[NumApp], vio_out[NumApp], fn_tx[FnInput:1], fn_rx[FnInput:1];
+  logic [FnInput:1] fn_core_rst_n, fn_tx_valid, fn_tx_ready, fn_rx_valid, fn_rx_ready, fn_gone;
+  logic [1:0] fn_short[FnInput:1];
   // Functions and slots.
-  logic [NumSlots-1:0] fn_irq, fn_cut, fn_on, fn_tx_valid, fn_tx_ready, fn_rx_valid, fn_rx_ready;
-  logic [FnW-1:0] fn_num[NumSlots], fn_rx_num[NumSlots];
-  strm_t fn_tx[NumSlots], fn_rx[NumSlots];
+  logic [NumSlots-1:0] fn_irq;
   axi_ax_t disk_ar, disk_aw;
   logic [NumSlots-1:0] disk_ar_valid, disk_ar_ready, disk_r_valid, disk_r_ready, disk_aw_valid, disk_aw_ready, disk_w_valid, disk_w_ready;
   logic [NumSlots-1:0] disk_flush, disk_b_valid, disk_b_ready;
@@ -243,8 +253,8 @@ module via_shell
   logic [NumCard-1:0] cardmem_aw_valid, cardmem_aw_ready, cardmem_w_valid, cardmem_w_ready, cardmem_b_valid, cardmem_b_ready;
   // still: nothing moves unless an input changes; idle: nothing is in flight.
   logic [1:0] edge_still;
-  logic edge_idle, mgmt_still, mgmt_idle, slots_still, slots_idle, functions_still, functions_idle;
-  logic [5:0] still_q;
+  logic edge_idle, mgmt_still, mgmt_idle, slots_still, slots_idle, functions_still, functions_idle, vio_still, vio_idle;
+  logic [6:0] still_q;
   logic [5:0] was_still_q;
   logic settled_q, rest_quiet_q;
 
@@ -328,9 +338,12 @@ module via_shell
     .reg_rdata_i(reg_rdata),
     .reg_err_i(reg_err),
     .reg_timeout_o(reg_timeout),
+    .route_o(vio_route),
+    .route_set_o(vio_set),
+    .route_state_i(vio_state),
     .fn_ctrl_o(fn_ctrl),
     .fn_present_i(fn_present),
-    .fn_attached_i(fn_attached),
+    .fn_attached_i(NumFn'(fn_attached)),
     .fn_status_i(fn_status),
     .fn_features_i(fn_features),
     .fn_count_i(fn_count),
@@ -408,16 +421,15 @@ module via_shell
     .reg_err_o(reg_err),
     .reg_timeout_i(reg_timeout),
     .fn_irq_o(fn_irq),
-    .fn_cut_o(fn_cut),
-    .fn_on_i(fn_on),
-    .fn_num_i(fn_num),
-    .fn_tx_i(fn_tx),
-    .fn_tx_valid_i(fn_tx_valid),
-    .fn_tx_ready_o(fn_tx_ready),
-    .fn_rx_o(fn_rx),
-    .fn_rx_valid_o(fn_rx_valid),
-    .fn_rx_ready_i(fn_rx_ready),
-    .fn_rx_num_o(fn_rx_num),
+    .vio_cut_o(vio_cut),
+    .vio_in_on_i(vio_in_on),
+    .vio_out_on_i(vio_out_on),
+    .vio_in_i(vio_in),
+    .vio_in_valid_i(vio_in_valid),
+    .vio_in_ready_o(vio_in_ready),
+    .vio_out_o(vio_out),
+    .vio_out_valid_o(vio_out_valid),
+    .vio_out_ready_i(vio_out_ready),
     .disk_ar_i(disk_ar),
     .disk_ar_valid_i(disk_ar_valid),
     .disk_ar_ready_o(disk_ar_ready),
@@ -475,7 +487,6 @@ module via_shell
     .chan_mib_i,
     .ctrl_i(fn_ctrl),
     .present_o(fn_present),
-    .attached_o(fn_attached),
     .status_o(fn_status),
     .features_o(fn_features),
     .count_o(fn_count),
@@ -526,23 +537,16 @@ module via_shell
     .user_valid_o(user_valid),
     .user_rvalid_i(user_rvalid),
     .user_rdata_i(user_rdata),
-    .brd_tx_o(fn_brd_tx),
-    .brd_tx_valid_o(fn_brd_tx_valid),
-    .brd_tx_ready_i(fn_brd_tx_ready),
-    .brd_rx_i(fn_brd_rx),
-    .brd_rx_valid_i(fn_brd_rx_valid),
-    .brd_rx_ready_o(fn_brd_rx_ready),
+    .core_rst_no(fn_core_rst_n),
+    .tx_o(fn_tx),
+    .tx_valid_o(fn_tx_valid),
+    .tx_ready_i(fn_tx_ready),
+    .rx_i(fn_rx),
+    .rx_valid_i(fn_rx_valid),
+    .rx_ready_o(fn_rx_ready),
+    .gone_i(fn_gone),
+    .short_i(fn_short),
     .slot_irq_i(fn_irq),
-    .slot_cut_i(fn_cut),
-    .slot_on_o(fn_on),
-    .slot_fn_o(fn_num),
-    .slot_tx_o(fn_tx),
-    .slot_tx_valid_o(fn_tx_valid),
-    .slot_tx_ready_i(fn_tx_ready),
-    .slot_rx_i(fn_rx),
-    .slot_rx_valid_i(fn_rx_valid),
-    .slot_rx_ready_o(fn_rx_ready),
-    .slot_rx_fn_i(fn_rx_num),
     .disk_ar_o(disk_ar),
     .disk_ar_valid_o(disk_ar_valid),
     .disk_ar_ready_i(disk_ar_ready),
@@ -563,6 +567,42 @@ module via_shell
     .idle_o(functions_idle)
   );
 
+  via_vio_switch u_vio (
+    .clk_i,
+    .rst_ni,
+    .route_i(vio_route),
+    .route_set_i(vio_set),
+    .state_o(vio_state),
+    .ctrl_i(fn_ctrl[FnInput:1]),
+    .attached_o(fn_attached),
+    .short_o(fn_short),
+    .core_rst_ni(fn_core_rst_n),
+    .tx_i(fn_tx),
+    .tx_valid_i(fn_tx_valid),
+    .tx_ready_o(fn_tx_ready),
+    .rx_o(fn_rx),
+    .rx_valid_o(fn_rx_valid),
+    .rx_ready_i(fn_rx_ready),
+    .gone_o(fn_gone),
+    .brd_tx_o(fn_brd_tx),
+    .brd_tx_valid_o(fn_brd_tx_valid),
+    .brd_tx_ready_i(fn_brd_tx_ready),
+    .brd_rx_i(fn_brd_rx),
+    .brd_rx_valid_i(fn_brd_rx_valid),
+    .brd_rx_ready_o(fn_brd_rx_ready),
+    .slot_cut_i(vio_cut),
+    .app_in_on_o(vio_in_on),
+    .app_out_on_o(vio_out_on),
+    .app_in_o(vio_in),
+    .app_in_valid_o(vio_in_valid),
+    .app_in_ready_i(vio_in_ready),
+    .app_out_i(vio_out),
+    .app_out_valid_i(vio_out_valid),
+    .app_out_ready_o(vio_out_ready),
+    .still_o(vio_still),
+    .idle_o(vio_idle)
+  );
+
   // ---------------------------------------------------------------- quiet
   // The signals look at what will move; eight cycles of them make sure that what they do not see has settled too,
   // across blocks (a block settles within four). They are long paths, so each has a register.
@@ -574,11 +614,13 @@ module via_shell
       quiet_o      <= 1'b0;
       rest_quiet_q <= 1'b0;
     end else begin
-      still_q <= {edge_still, mgmt_still, slots_still, functions_still, ~|{axil_awvalid_i, axil_wvalid_i, axil_arvalid_i, icap_done_i}};
+      still_q <= {
+        edge_still, mgmt_still, slots_still, functions_still, vio_still, ~|{axil_awvalid_i, axil_wvalid_i, axil_arvalid_i, icap_done_i}
+      };
       was_still_q <= {was_still_q[4:0], &still_q};
       settled_q <= &still_q && &was_still_q;
       quiet_o <= settled_q && &still_q;
-      rest_quiet_q <= edge_idle && mgmt_idle && slots_idle && functions_idle;
+      rest_quiet_q <= edge_idle && mgmt_idle && slots_idle && functions_idle && vio_idle;
     end
   end
 

@@ -87,6 +87,10 @@ module via_shell_mgmt
   input logic [NumSlots-1:0] reg_err_i,  // with the response: there is no such register
   output logic [NumSlots-1:0] reg_timeout_o,  // one pulse: the access ended without a response
   // Functions: their management registers.
+  // Routes of the switch.
+  output vio_route_t route_o,
+  output logic route_set_o,  // pulse: set it; its sink is also the one that route_state_i is about
+  input vio_state_t route_state_i,
   output fn_ctrl_t fn_ctrl_o[NumFn:1],
   input logic [NumFn:1] fn_present_i,  // the build has the function
   input logic [NumFn:1] fn_attached_i,  // its user side is connected
@@ -200,6 +204,9 @@ module via_shell_mgmt
     .ring_tail_i   (ring_tail),
     .ring_on_i     (ring_on),
     .ring_err_i    (ring_err),
+    .route_o,
+    .route_set_o,
+    .route_state_i,
     .fn_ctrl_o,
     .fn_present_i,
     .fn_attached_i,

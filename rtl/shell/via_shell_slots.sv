@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The slots: a port for each, its control and commands from the management function, its streams and disk from functions, its memory accesses to the
-// crossbar. On the app's side the ports are the flat wires of docs/interfaces.md, section 3.
+// The slots: a port for each, its control and commands from the management function, its streams from and to movers and via_vio_switch, its
+// memory accesses, and those of a disk, to the crossbar. On the app's side the ports are the flat wires of docs/interfaces.md, section 3.
 //
 // Throughput, latency, order and what happens to an app that breaks a rule are those of via_slot_port.
 
 module via_shell_slots
   import via_pkg::*;
-  import via_virtio_pkg::FnW;
 #(
-  localparam int unsigned NS = NumStreams
+  localparam int unsigned NS = NumStreams,
+  localparam int unsigned NumApp = NumSlots * VioStreams
 ) (
   input  logic                      clk_i,
   input  logic                      rst_ni,
@@ -101,18 +101,18 @@ module via_shell_slots
   output logic       [        31:0] reg_rdata_o       [NumSlots],
   output logic       [NumSlots-1:0] reg_err_o,                        // with the response: there is no such register
   input  logic       [NumSlots-1:0] reg_timeout_i,                    // one pulse: the access ended without a response
-  // Functions: stream 0, interrupts of apps.
+  // Functions: interrupts of apps.
   output logic       [NumSlots-1:0] fn_irq_o,                         // one pulse: the app's, if it is listened to
-  output logic       [NumSlots-1:0] fn_cut_o,                         // isolated
-  input  logic       [NumSlots-1:0] fn_on_i,                          // stream 0 belongs to a function
-  input  logic       [     FnW-1:0] fn_num_i          [NumSlots],     // which takes what the app sends; 0 = drop it
-  input  strm_t                     fn_tx_i           [NumSlots],
-  input  logic       [NumSlots-1:0] fn_tx_valid_i,
-  output logic       [NumSlots-1:0] fn_tx_ready_o,
-  output strm_t                     fn_rx_o           [NumSlots],
-  output logic       [NumSlots-1:0] fn_rx_valid_o,
-  input  logic       [NumSlots-1:0] fn_rx_ready_i,
-  output logic       [     FnW-1:0] fn_rx_num_o       [NumSlots],     // fn_num, as it holds for the beat
+  // Streams of via_vio_switch: stream k of slot s is number s * VioStreams + k.
+  output logic       [NumSlots-1:0] vio_cut_o,                        // isolated
+  input  logic       [  NumApp-1:0] vio_in_on_i,                      // the app's input belongs to the switch
+  input  logic       [  NumApp-1:0] vio_out_on_i,                     // its output does
+  input  strm_t                     vio_in_i          [  NumApp],     // to the app
+  input  logic       [  NumApp-1:0] vio_in_valid_i,
+  output logic       [  NumApp-1:0] vio_in_ready_o,
+  output strm_t                     vio_out_o         [  NumApp],     // from the app
+  output logic       [  NumApp-1:0] vio_out_valid_o,
+  input  logic       [  NumApp-1:0] vio_out_ready_i,
   // Disk in the address space of a slot: requests go to all slots, valid to one.
   input  axi_ax_t                   disk_ar_i,
   input  logic       [NumSlots-1:0] disk_ar_valid_i,
@@ -335,16 +335,15 @@ module via_shell_slots
       .walk_b_i         (walk_b[s]),
       .walk_b_valid_i   (walk_b_valid[s]),
       .walk_b_ready_o   (walk_b_ready[s]),
-      .fn_cut_o         (fn_cut_o[s]),
-      .fn_on_i          (fn_on_i[s]),
-      .fn_i             (fn_num_i[s]),
-      .fn_tx_i          (fn_tx_i[s]),
-      .fn_tx_valid_i    (fn_tx_valid_i[s]),
-      .fn_tx_ready_o    (fn_tx_ready_o[s]),
-      .fn_rx_o          (fn_rx_o[s]),
-      .fn_rx_valid_o    (fn_rx_valid_o[s]),
-      .fn_rx_ready_i    (fn_rx_ready_i[s]),
-      .fn_rx_fn_o       (fn_rx_num_o[s]),
+      .vio_cut_o        (vio_cut_o[s]),
+      .vio_in_on_i      (vio_in_on_i[s*VioStreams+:VioStreams]),
+      .vio_out_on_i     (vio_out_on_i[s*VioStreams+:VioStreams]),
+      .vio_in_i         (vio_in_i[s*VioStreams:s*VioStreams+VioStreams-1]),
+      .vio_in_valid_i   (vio_in_valid_i[s*VioStreams+:VioStreams]),
+      .vio_in_ready_o   (vio_in_ready_o[s*VioStreams+:VioStreams]),
+      .vio_out_o        (vio_out_o[s*VioStreams:s*VioStreams+VioStreams-1]),
+      .vio_out_valid_o  (vio_out_valid_o[s*VioStreams+:VioStreams]),
+      .vio_out_ready_i  (vio_out_ready_i[s*VioStreams+:VioStreams]),
       .disk_ar_i        (disk_ar_i),
       .disk_ar_valid_i  (disk_ar_valid_i[s]),
       .disk_ar_ready_o  (disk_ar_ready_o[s]),

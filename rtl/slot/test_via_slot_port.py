@@ -47,8 +47,8 @@ class Host:
             "slot_irq",
             "disk_flush",
             "slot_busy",
-            "fn_on",
-            "fn",
+            "in_on",
+            "out_on",
             "ft_tvalid",
             "fr_tready",
             "table_i",
@@ -434,8 +434,8 @@ async def quiesce_lets_the_memory_port_finish(dut):
     await until(dut, lambda: len(h.app.r) == 480 and len(h.app.b) == 60, 20000)
 
 
-class Fn:
-    """The function that stream 0 may belong to."""
+class Switch:
+    """The switch that stream 0 may belong to."""
 
     def __init__(self, dut, h: Host) -> None:
         args = dut.clk_i, dut.rst_ni, False
@@ -445,15 +445,15 @@ class Fn:
         for side in (self.tx, self.rx):
             side.set_pause_generator(stalls(h.r, 0.2))
 
-    async def attach(self, fn: int) -> None:
-        self.dut.fn_on.value, self.dut.fn.value = fn != 0, fn
+    async def own(self, both: bool) -> None:
+        self.dut.in_on.value = self.dut.out_on.value = both
         await ClockCycles(self.dut.clk_i, 3)
 
 
 @cocotb.test(timeout_time=500, timeout_unit="us")
-async def a_function_takes_stream_0_and_gives_it_back(dut):
+async def the_switch_takes_stream_0_and_gives_it_back(dut):
     h = await host(dut, 0.2, latency=6)
-    r, f = h.r, Fn(dut, h)
+    r, f = h.r, Switch(dut, h)
     for rnd in range(4):
         await h.works(f"round {rnd}")
         # Moves that run: one has delivered half a message, one waits.
@@ -464,7 +464,7 @@ async def a_function_takes_stream_0_and_gives_it_back(dut):
         ]
         begun = int(dut.count[4].value)
         await until(dut, lambda begun=begun: int(dut.count[4].value) > begun + 3, 2000)
-        await f.attach(5)
+        await f.own(True)
         await h.settle()
         assert [h.status(t) for t in moves] == [ABORTED] * 2
         cut = await h.sink.recv()
@@ -482,31 +482,57 @@ async def a_function_takes_stream_0_and_gives_it_back(dut):
         late = h.command(MOVE_IN, 3 * PAGE, size=64, flags=EOP)
         await h.settle()
         assert h.status(late) == ABORTED
-        await f.attach(0)
+        await f.own(False)
     # A moment is enough to end all moves, and the next message begins anew.
     moves = [h.command(MOVE_IN, 3 * PAGE, size=2 * PAGE, flags=EOP) for _ in range(3)]
     moves.append(h.command(MOVE_OUT, 20 * PAGE, size=PAGE))
     begun = int(dut.count[4].value)
     await until(dut, lambda: int(dut.count[4].value) > begun + 3, 2000)
-    dut.fn_on.value = 1
+    dut.in_on.value = dut.out_on.value = 1
     await ClockCycles(dut.clk_i, 1)
-    dut.fn_on.value = 0
+    dut.in_on.value = dut.out_on.value = 0
     await h.settle()
     assert [h.status(t) for t in moves] == [ABORTED] * 4
     cut = await h.sink.recv()
     assert len(cut.tdata) % WIDTH == 1 and cut.tdata[-1] == 0
     await h.works("after a moment")
-    # Taken away in the midst of a message each way; what is left of the app's goes nowhere.
-    await f.attach(3)
+    # Taken away in the midst of a message each way; what is left of the app's goes nowhere, what is left of the other waits.
+    await f.own(True)
     await f.tx.send(AxiStreamFrame(r.randbytes(2000)))
     await h.source.send(AxiStreamFrame(r.randbytes(2000)))
     await ClockCycles(dut.clk_i, 20)
-    await f.attach(0)
+    await f.own(False)
     assert not h.source.idle() and not f.tx.idle()
     cut = await h.sink.recv()
     assert len(cut.tdata) % WIDTH == 1 and cut.tdata[-1] == 0
-    await until(dut, lambda: h.source.idle() and f.tx.idle(), 1000, "the rest of both messages")
+    await until(dut, h.source.idle, 1000, "the rest of the app's message")
+    assert not f.tx.idle()
+    await f.own(True)
+    await until(dut, f.tx.idle, 1000, "the rest of the other message")
+    await h.sink.recv()
+    await f.own(False)
     await h.works("at the end")
+    # Each direction for itself: the app's input from the switch, its output to the mover, and the other way round.
+    for into in (True, False):
+        data = r.randbytes(WIDTH * 20)
+        dut.in_on.value, dut.out_on.value = into, not into
+        await ClockCycles(dut.clk_i, 3)
+        if into:
+            await f.tx.send(AxiStreamFrame(data, tid=3))
+            await h.source.send(AxiStreamFrame(data))
+            out = h.command(MOVE_OUT, 20 * PAGE, size=len(data))
+            await h.settle()
+            assert h.status(out) == OK and h.peek(20 * PAGE, len(data)) == data
+        else:
+            h.poke(3 * PAGE, data)
+            moved = h.command(MOVE_IN, 3 * PAGE, size=len(data), flags=EOP)
+            await h.source.send(AxiStreamFrame(data))
+            await h.settle()
+            # Before it is what came of the message that was cut above, which the switch would have ended.
+            assert h.status(moved) == OK and (await f.rx.recv()).tdata.endswith(data)
+        assert (await h.sink.recv()).tdata == data
+    await f.own(False)
+    await h.works("after each direction")
 
 
 @cocotb.test(timeout_time=500, timeout_unit="us")

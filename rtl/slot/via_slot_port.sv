@@ -8,9 +8,9 @@
 //   memory port    <──> via_guard ────────────────────────┤
 //   disk of a function (docs/interfaces.md, section 8) ───┘
 //
-// Stream 0 may belong to a function instead of the movers (fn_on_i): its messages then come from and go to via_fn_switch. Moves on it,
-// running ones included, end with StAborted meanwhile. When the stream changes hands in the middle of a message to the app, the message is
-// ended with `last`.
+// A stream may belong to via_vio_switch instead of its mover, each direction for itself (vio_in_on_i, vio_out_on_i). Moves on it, running ones
+// included, end with StAborted meanwhile. When the input changes hands in the middle of a message, the message is ended with `last`; when
+// the output does, its rest is dropped.
 //
 // Throughput: one beat a cycle in each direction of the memory side, shared by movers and memory port burst by burst. Latency and order:
 // those of the parts above.
@@ -21,13 +21,13 @@
 
 module via_slot_port
   import via_pkg::*;
-  import via_virtio_pkg::FnW;
 #(
   parameter int unsigned PageWays = MmuPageWays,  // geometry of each TLB: 4 KiB pages (Page), 2 MiB pages (Huge)
   parameter int unsigned PageSets = MmuPageSets,
   parameter int unsigned HugeWays = MmuHugeWays,
   parameter int unsigned HugeSets = MmuHugeSets,
-  localparam int unsigned NS = NumStreams
+  localparam int unsigned NS = NumStreams,
+  localparam int unsigned NV = VioStreams
 ) (
   input logic              clk_i,
   input logic              rst_ni,
@@ -35,132 +35,131 @@ module via_slot_port
   input table_cfg_t        table_i,     // page table of the slot
 
   // control
-  input  slot_ctrl_t        ctrl_i,              // control register
-  input  logic              loaded_i,            // level: an app is in the slot
-  input  logic              load_i,              // level: an image is being loaded
-  output slot_stat_t        stat_o,              // status register
-  output logic       [31:0] count_o        [8],  // counters, in the order of their registers
+  input  slot_ctrl_t          ctrl_i,                 // control register
+  input  logic                loaded_i,               // level: an app is in the slot
+  input  logic                load_i,                 // level: an image is being loaded
+  output slot_stat_t          stat_o,                 // status register
+  output logic       [  31:0] count_o          [ 8],  // counters, in the order of their registers
   // commands and events
-  input  cmd_t              cmd_i,               // next command of the slot
-  input  logic              cmd_valid_i,
-  output logic              cmd_ready_o,
-  output cpl_t              cpl_o,               // completion
-  output logic              cpl_valid_o,
-  input  logic              cpl_ready_i,
-  output cmd_t              dma_cmd_o,           // command for the DMA engine
-  output logic              dma_cmd_valid_o,
-  input  logic              dma_cmd_ready_i,
-  input  cpl_t              dma_cpl_i,           // its completion
-  input  logic              dma_cpl_valid_i,
-  output logic              dma_cpl_ready_o,
-  output logic              dma_abort_o,         // level: end the slot's DMA commands with StAborted
-  output evt_t              evt_o,               // next event
-  output logic              evt_valid_o,
-  input  logic              evt_ready_i,
-  input  logic              ring_err_cmd_i,      // pulse: the command ring stopped
-  input  logic              ring_err_info_i,     // with it: 0 tail, 1 read
-  input  logic              ring_err_cpl_i,      // pulse: the completion ring stopped
+  input  cmd_t                cmd_i,                  // next command of the slot
+  input  logic                cmd_valid_i,
+  output logic                cmd_ready_o,
+  output cpl_t                cpl_o,                  // completion
+  output logic                cpl_valid_o,
+  input  logic                cpl_ready_i,
+  output cmd_t                dma_cmd_o,              // command for the DMA engine
+  output logic                dma_cmd_valid_o,
+  input  logic                dma_cmd_ready_i,
+  input  cpl_t                dma_cpl_i,              // its completion
+  input  logic                dma_cpl_valid_i,
+  output logic                dma_cpl_ready_o,
+  output logic                dma_abort_o,            // level: end the slot's DMA commands with StAborted
+  output evt_t                evt_o,                  // next event
+  output logic                evt_valid_o,
+  input  logic                evt_ready_i,
+  input  logic                ring_err_cmd_i,         // pulse: the command ring stopped
+  input  logic                ring_err_info_i,        // with it: 0 tail, 1 read
+  input  logic                ring_err_cpl_i,         // pulse: the completion ring stopped
   // app registers
-  input  reg_req_t          reg_i,               // register access, with reg_valid_i
-  input  logic              reg_valid_i,         // held until the response or the time-out
-  output logic              reg_open_o,          // level: an app is there to respond
-  output logic              reg_rvalid_o,        // pulse: the app responds
-  output logic       [31:0] reg_rdata_o,         // read data, with reg_rvalid_o
-  output logic              reg_err_o,           // the app refuses, with reg_rvalid_o
-  input  logic              reg_timeout_i,       // pulse: the app has not responded in time
+  input  reg_req_t            reg_i,                  // register access, with reg_valid_i
+  input  logic                reg_valid_i,            // held until the response or the time-out
+  output logic                reg_open_o,             // level: an app is there to respond
+  output logic                reg_rvalid_o,           // pulse: the app responds
+  output logic       [  31:0] reg_rdata_o,            // read data, with reg_rvalid_o
+  output logic                reg_err_o,              // the app refuses, with reg_rvalid_o
+  input  logic                reg_timeout_i,          // pulse: the app has not responded in time
   // crossbar
-  output axi_ax_t           m_ar_o,
-  output logic              m_ar_valid_o,
-  input  logic              m_ar_ready_i,
-  input  axi_r_t            m_r_i,
-  input  logic              m_r_valid_i,
-  output logic              m_r_ready_o,
-  output axi_ax_t           m_aw_o,
-  output logic              m_aw_valid_o,
-  input  logic              m_aw_ready_i,
-  output axi_w_t            m_w_o,
-  output logic              m_w_valid_o,
-  input  logic              m_w_ready_i,
-  input  axi_b_t            m_b_i,
-  input  logic              m_b_valid_i,
-  output logic              m_b_ready_o,
+  output axi_ax_t             m_ar_o,
+  output logic                m_ar_valid_o,
+  input  logic                m_ar_ready_i,
+  input  axi_r_t              m_r_i,
+  input  logic                m_r_valid_i,
+  output logic                m_r_ready_o,
+  output axi_ax_t             m_aw_o,
+  output logic                m_aw_valid_o,
+  input  logic                m_aw_ready_i,
+  output axi_w_t              m_w_o,
+  output logic                m_w_valid_o,
+  input  logic                m_w_ready_i,
+  input  axi_b_t              m_b_i,
+  input  logic                m_b_valid_i,
+  output logic                m_b_ready_o,
   // crossbar, shared by the slots: the page table
-  output axi_ax_t           walk_ar_o,
-  output logic              walk_ar_valid_o,
-  input  logic              walk_ar_ready_i,
-  input  axi_r_t            walk_r_i,
-  input  logic              walk_r_valid_i,
-  output logic              walk_r_ready_o,
-  output axi_ax_t           walk_aw_o,
-  output logic              walk_aw_valid_o,
-  input  logic              walk_aw_ready_i,
-  output axi_w_t            walk_w_o,
-  output logic              walk_w_valid_o,
-  input  logic              walk_w_ready_i,
-  input  axi_b_t            walk_b_i,
-  input  logic              walk_b_valid_i,
-  output logic              walk_b_ready_o,
-  // functions: stream 0, and the memory port of a disk
-
-  output logic               fn_cut_o,               // level: the slot is isolated
-  input  logic               fn_on_i,                // level: stream 0 belongs to a function
-  input  logic     [FnW-1:0] fn_i,                   // level: function that the app's output goes to; 0 = drop it
-  input  strm_t              fn_tx_i,
-  input  logic               fn_tx_valid_i,
-  output logic               fn_tx_ready_o,
-  output strm_t              fn_rx_o,
-  output logic               fn_rx_valid_o,
-  input  logic               fn_rx_ready_i,
-  output logic     [FnW-1:0] fn_rx_fn_o,             // value of fn_i that holds for this beat
-  input  axi_ax_t            disk_ar_i,
-  input  logic               disk_ar_valid_i,
-  output logic               disk_ar_ready_o,
-  output axi_r_t             disk_r_o,
-  output logic               disk_r_valid_o,
-  input  logic               disk_r_ready_i,
-  input  axi_ax_t            disk_aw_i,
-  input  logic               disk_aw_valid_i,
-  output logic               disk_aw_ready_o,
-  input  axi_w_t             disk_w_i,
-  input  logic               disk_w_valid_i,
-  output logic               disk_w_ready_o,
-  input  logic               disk_flush_i,           // pulse: a flush waits for the host
-  output axi_b_t             disk_b_o,
-  output logic               disk_b_valid_o,
-  input  logic               disk_b_ready_i,
+  output axi_ax_t             walk_ar_o,
+  output logic                walk_ar_valid_o,
+  input  logic                walk_ar_ready_i,
+  input  axi_r_t              walk_r_i,
+  input  logic                walk_r_valid_i,
+  output logic                walk_r_ready_o,
+  output axi_ax_t             walk_aw_o,
+  output logic                walk_aw_valid_o,
+  input  logic                walk_aw_ready_i,
+  output axi_w_t              walk_w_o,
+  output logic                walk_w_valid_o,
+  input  logic                walk_w_ready_i,
+  input  axi_b_t              walk_b_i,
+  input  logic                walk_b_valid_i,
+  output logic                walk_b_ready_o,
+  // streams of via_vio_switch
+  output logic                vio_cut_o,              // level: the slot is isolated
+  input  logic       [NV-1:0] vio_in_on_i,            // level: the app's input belongs to the switch
+  input  logic       [NV-1:0] vio_out_on_i,           // level: its output does
+  input  strm_t               vio_in_i         [NV],  // to the app
+  input  logic       [NV-1:0] vio_in_valid_i,
+  output logic       [NV-1:0] vio_in_ready_o,
+  output strm_t               vio_out_o        [NV],  // from the app
+  output logic       [NV-1:0] vio_out_valid_o,
+  input  logic       [NV-1:0] vio_out_ready_i,
+  // memory port of a disk
+  input  axi_ax_t             disk_ar_i,
+  input  logic                disk_ar_valid_i,
+  output logic                disk_ar_ready_o,
+  output axi_r_t              disk_r_o,
+  output logic                disk_r_valid_o,
+  input  logic                disk_r_ready_i,
+  input  axi_ax_t             disk_aw_i,
+  input  logic                disk_aw_valid_i,
+  output logic                disk_aw_ready_o,
+  input  axi_w_t              disk_w_i,
+  input  logic                disk_w_valid_i,
+  output logic                disk_w_ready_o,
+  input  logic                disk_flush_i,           // pulse: a flush waits for the host
+  output axi_b_t              disk_b_o,
+  output logic                disk_b_valid_o,
+  input  logic                disk_b_ready_i,
   // slot, as in docs/interfaces.md, section 3
-  output logic               slot_rst_no,            // reset of the app
-  output strm_t              slot_s_o         [NS],
-  output logic     [ NS-1:0] slot_s_valid_o,
-  input  logic     [ NS-1:0] slot_s_ready_i,
-  input  strm_t              slot_m_i         [NS],
-  input  logic     [ NS-1:0] slot_m_valid_i,
-  output logic     [ NS-1:0] slot_m_ready_o,
-  input  axi_ax_t            slot_ar_i,
-  input  logic               slot_ar_valid_i,
-  output logic               slot_ar_ready_o,
-  output axi_r_t             slot_r_o,
-  output logic               slot_r_valid_o,
-  input  logic               slot_r_ready_i,
-  input  axi_ax_t            slot_aw_i,
-  input  logic               slot_aw_valid_i,
-  output logic               slot_aw_ready_o,
-  input  axi_w_t             slot_w_i,
-  input  logic               slot_w_valid_i,
-  output logic               slot_w_ready_o,
-  output axi_b_t             slot_b_o,
-  output logic               slot_b_valid_o,
-  input  logic               slot_b_ready_i,
-  output reg_req_t           slot_reg_o,             // register access, with slot_reg_valid_o
-  output logic               slot_reg_valid_o,       // held until the response
-  input  logic               slot_reg_rvalid_i,      // pulse: the app responds
-  input  logic     [   31:0] slot_reg_rdata_i,       // read data
-  input  logic               slot_reg_err_i,         // the app refuses the access
-  input  logic               slot_irq_i,             // pulse: interrupt of the app
-  output logic               irq_o,                  // pulse: interrupt of the app, unless isolated
-  input  logic               slot_busy_i,            // level: the app reports that it computes
-  output logic               still_o,                // nothing moves unless an input changes
-  output logic               idle_o                  // level: nothing of the slot is in flight
+  output logic                slot_rst_no,            // reset of the app
+  output strm_t               slot_s_o         [NS],
+  output logic       [NS-1:0] slot_s_valid_o,
+  input  logic       [NS-1:0] slot_s_ready_i,
+  input  strm_t               slot_m_i         [NS],
+  input  logic       [NS-1:0] slot_m_valid_i,
+  output logic       [NS-1:0] slot_m_ready_o,
+  input  axi_ax_t             slot_ar_i,
+  input  logic                slot_ar_valid_i,
+  output logic                slot_ar_ready_o,
+  output axi_r_t              slot_r_o,
+  output logic                slot_r_valid_o,
+  input  logic                slot_r_ready_i,
+  input  axi_ax_t             slot_aw_i,
+  input  logic                slot_aw_valid_i,
+  output logic                slot_aw_ready_o,
+  input  axi_w_t              slot_w_i,
+  input  logic                slot_w_valid_i,
+  output logic                slot_w_ready_o,
+  output axi_b_t              slot_b_o,
+  output logic                slot_b_valid_o,
+  input  logic                slot_b_ready_i,
+  output reg_req_t            slot_reg_o,             // register access, with slot_reg_valid_o
+  output logic                slot_reg_valid_o,       // held until the response
+  input  logic                slot_reg_rvalid_i,      // pulse: the app responds
+  input  logic       [  31:0] slot_reg_rdata_i,       // read data
+  input  logic                slot_reg_err_i,         // the app refuses the access
+  input  logic                slot_irq_i,             // pulse: interrupt of the app
+  output logic                irq_o,                  // pulse: interrupt of the app, unless isolated
+  input  logic                slot_busy_i,            // level: the app reports that it computes
+  output logic                still_o,                // nothing moves unless an input changes
+  output logic                idle_o                  // level: nothing of the slot is in flight
 );
 
   localparam bit PageWaysOk = param_in("via_slot_port PageWays", PageWays, 1, 64);
@@ -169,12 +168,10 @@ module via_slot_port
   localparam bit HugeSetsOk = param_pow2("via_slot_port HugeSets", HugeSets, 2, 65536);
 
   // ---------------------------------------------------------------- control
-  logic cut, isolated, stop_q, hold_q, busy_q, irq_q, quiesce_q, reset_q, loaded_q, fn_on_q;
+  logic cut, isolated, stop_q, hold_q, busy_q, irq_q, quiesce_q, reset_q, loaded_q;
   event_e cause;
 
   assign cut = ctrl_i.isolate || ctrl_i.reset || !ctrl_i.run || load_i || !loaded_i;
-  // Destination of the app's stream 0 when it belongs to no function.
-  localparam logic [FnW-1:0] ToMover = '1;
 
   // The app is reset one cycle after it is cut off, so that its signals are never used while it is being reset. Signals that gate
   // handshakes with other blocks come from registers, too.
@@ -187,7 +184,6 @@ module via_slot_port
       quiesce_q <= 1'b0;
       reset_q   <= 1'b0;
       loaded_q  <= 1'b0;
-      fn_on_q   <= 1'b0;
     end else begin
       stop_q    <= ctrl_i.reset || !ctrl_i.run || load_i || !loaded_i;
       hold_q    <= stop_q;
@@ -196,12 +192,11 @@ module via_slot_port
       quiesce_q <= ctrl_i.quiesce;
       reset_q   <= ctrl_i.reset;
       loaded_q  <= loaded_i;
-      fn_on_q   <= fn_on_i;
     end
   end
   assign slot_rst_no = !hold_q;
   assign irq_o = irq_q;
-  assign fn_cut_o = isolated;
+  assign vio_cut_o = isolated;
   assign dma_abort_o = reset_q;
 
   // ---------------------------------------------------------------- streams to the app
@@ -218,12 +213,12 @@ module via_slot_port
   logic [NS-1:0] mvo_cmd_valid, mvo_cmd_ready, mvo_cpl_valid, mvo_cpl_ready, mvo_idle, mvo_still;
   cpl_t mvi_cpl[NS], mvo_cpl[NS];
   logic [NS-1:0] strm_violation, strm_quiet, strm_still, beat_in, beat_out;
-  logic fn_still, join_idle;
+  logic [NV-1:0] vio_still, join_idle;
   event_e strm_cause[NS];
 
   for (genvar k = 0; k < NS; k++) begin : gen_stream
     strm_t strm, moved;
-    logic strm_valid, strm_ready, guard_ready, moved_valid, moved_ready, out_valid, out_ready, abort;
+    logic strm_valid, strm_ready, guard_ready, moved_valid, moved_ready, out_valid, out_ready, abort_in, abort_out;
 
     via_mover_in u_in (
       .clk_i,
@@ -243,7 +238,7 @@ module via_slot_port
       .strm_o      (moved),
       .strm_valid_o(moved_valid),
       .strm_ready_i(moved_ready),
-      .abort_i     (abort),
+      .abort_i     (abort_in),
       .still_o     (mvi_still[k]),
       .idle_o      (mvi_idle[k])
     );
@@ -288,55 +283,65 @@ module via_slot_port
       .strm_i      (strm),
       .strm_valid_i(out_valid),
       .strm_ready_o(out_ready),
-      .abort_i     (abort),
+      .abort_i     (abort_out),
       .still_o     (mvo_still[k]),
       .idle_o      (mvo_idle[k])
     );
 
-    if (k == 0) begin : gen_shared
-      // The movers get the stream back once all moves from before have ended.
-      logic off, off_q, join_still, src_still;
+    if (k < NV) begin : gen_shared
+      // ---- input: the mover gets it back once all moves from before have ended
+      logic in_off, in_off_q, in_on_q, join_still;
       logic [1:0] sel, join_ready;
       strm_t from[2];
-      logic [FnW-1:0] dst_want, dst;
-      logic src_valid, src_ready, src_open, fn_rx_open_q;
-      assign off = fn_on_i || off_q;
+      assign in_off = vio_in_on_i[k] || in_off_q;
       always_ff @(posedge clk_i) begin
-        if (!rst_ni) off_q <= 1'b0;
-        else off_q <= off && (fn_on_i || !(mvi_idle[0] && mvo_idle[0]));
+        if (!rst_ni) begin
+          in_on_q  <= 1'b0;
+          in_off_q <= 1'b0;
+        end else begin
+          in_on_q  <= vio_in_on_i[k];
+          in_off_q <= in_off && (vio_in_on_i[k] || !mvi_idle[k]);
+        end
       end
-      assign abort = isolated || off;
+      assign abort_in = isolated || in_off;
 
-      // The function's side is enabled a cycle after fn_on_i: nothing comes from there earlier, and what comes at that moment belongs to
-      // the previous connection. The two are never enabled together: off_q is set when fn_on_i falls.
-      assign sel = {fn_on_q, !off} & {2{!isolated}};
+      // The switch's side is enabled a cycle after vio_in_on_i. The two are never enabled together: in_off_q is set when vio_in_on_i falls.
+      assign sel = {in_on_q, !in_off} & {2{!isolated}};
       assign from[0] = moved;
-      assign from[1] = fn_tx_i;
-      // The side that does not own the stream has its beats dropped, and so have both in an isolated slot.
+      assign from[1] = vio_in_i[k];
+      // The mover's beats are dropped while it does not own the stream, and both sides' in an isolated slot.
       assign moved_ready = join_ready[0] || !sel[0];
-      assign fn_tx_ready_o = join_ready[1] || !sel[1];
-      via_fn_join #(
+      assign vio_in_ready_o[k] = join_ready[1] || isolated;
+      via_vio_join #(
         .N(2)
       ) u_join (
         .clk_i,
         .rst_ni,
         .sel_i    (sel),
         .s_i      (from),
-        .s_valid_i({fn_tx_valid_i, moved_valid}),
+        .s_valid_i({vio_in_valid_i[k], moved_valid}),
         .s_ready_o(join_ready),
-        .m_o      (slot_s_o[0]),
-        .m_valid_o(slot_s_valid_o[0]),
-        .m_ready_i(slot_s_ready_i[0] || isolated),
-        .beat_o   (),
+        .m_o      (slot_s_o[k]),
+        .m_valid_o(slot_s_valid_o[k]),
+        .m_ready_i(slot_s_ready_i[k] || isolated),
         .last_o   (),
-        .cut_o    (),
         .still_o  (join_still),
-        .idle_o   (join_idle)
+        .idle_o   (join_idle[k])
       );
 
-      assign dst_want = off ? (fn_on_i ? fn_i : '0) : ToMover;
-      via_fn_src #(
-        .DstW(FnW)
+      // ---- output: while moves from before end nobody takes it
+      localparam logic [1:0] ToNobody = 2'd1, ToSwitch = 2'd2, ToMover = 2'd3;
+      logic out_off, out_off_q, src_valid, src_ready, src_open, src_still, vio_open_q;
+      logic [1:0] dst_want, dst;
+      assign out_off = vio_out_on_i[k] || out_off_q;
+      always_ff @(posedge clk_i) begin
+        if (!rst_ni) out_off_q <= 1'b0;
+        else out_off_q <= out_off && (vio_out_on_i[k] || !mvo_idle[k]);
+      end
+      assign abort_out = isolated || out_off;
+      assign dst_want  = !out_off ? ToMover : vio_out_on_i[k] ? ToSwitch : ToNobody;
+      via_vio_edge #(
+        .DstW(2)
       ) u_src (
         .clk_i,
         .rst_ni,
@@ -349,30 +354,28 @@ module via_slot_port
         .m_valid_o(src_valid),
         .m_ready_i(src_ready),
         .open_o   (src_open),
-        .begin_o  (),
-        .cut_o    (),
         .still_o  (src_still)
       );
       assign out_valid = src_valid && dst == ToMover;
-      assign src_ready = (dst == ToMover) ? out_ready : fn_rx_ready_i;
-      assign fn_rx_o = strm;
-      // As src_valid && dst != ToMover; decided a cycle ahead, since it leaves the block.
-      assign fn_rx_valid_o = strm_valid && fn_rx_open_q && !isolated;
+      assign src_ready = (dst == ToMover) ? out_ready : dst == ToSwitch && vio_out_ready_i[k];
+      assign vio_out_o[k] = strm;
+      // As src_valid && dst == ToSwitch; decided a cycle ahead, since it leaves the block.
+      assign vio_out_valid_o[k] = strm_valid && vio_open_q && !isolated;
       always_ff @(posedge clk_i) begin
-        if (!rst_ni) fn_rx_open_q <= 1'b0;
-        else fn_rx_open_q <= src_open && dst_want != ToMover && !ctrl_i.quiesce;
+        if (!rst_ni) vio_open_q <= 1'b0;
+        else vio_open_q <= src_open && dst_want == ToSwitch && !ctrl_i.quiesce;
       end
 `ifndef SYNTHESIS
       always_ff @(posedge clk_i)
         if (rst_ni)
-          assert (fn_rx_valid_o == (src_valid && dst != ToMover))
-          else $error("a beat for a function is offered without via_fn_src, or not offered");
+          assert (vio_out_valid_o[k] == (src_valid && dst == ToSwitch))
+          else $error("a beat for the switch is offered without via_vio_edge, or not offered");
 `endif
-      // ToMover is no function's number, so for the functions it means none.
-      assign fn_rx_fn_o = isolated ? '0 : dst;
-      assign fn_still   = join_still && src_still && off_q == fn_on_i && fn_on_q == fn_on_i && !(fn_tx_valid_i && fn_tx_ready_o);
+      assign vio_still[k] = join_still && src_still && in_off_q == vio_in_on_i[k] && in_on_q == vio_in_on_i[k] &&
+          out_off_q == vio_out_on_i[k] && !(vio_in_valid_i[k] && vio_in_ready_o[k]);
     end else begin : gen_own
-      assign abort = isolated;
+      assign abort_in = isolated;
+      assign abort_out = isolated;
       assign slot_s_o[k] = moved;
       assign slot_s_valid_o[k] = moved_valid;
       assign moved_ready = slot_s_ready_i[k] || isolated;
@@ -703,15 +706,15 @@ module via_slot_port
 
   logic quiet_q;
   always_ff @(posedge clk_i)
-    quiet_q <= mmu_quiet && mem_quiet && &strm_quiet && &mvi_idle && &mvo_idle && join_idle && mux_idle && dispatch_idle;
+    quiet_q <= mmu_quiet && mem_quiet && &strm_quiet && &mvi_idle && &mvo_idle && &join_idle && mux_idle && dispatch_idle;
   assign stat_o = '{cause: cause, isolated: isolated, busy: busy_q, quiet: quiet_q, loaded: loaded_q};
 
   // Collected in two steps, each of all at the same time: what leaves one for another is in one of them.
   logic [4:0] rest_q;
-  logic [3*NS+1:0] still_q, idle_q;
+  logic [3*NS+NV:0] still_q, idle_q;
   always_ff @(posedge clk_i) begin
     rest_q  <= {mem_quiet, dispatch_idle, mmu_idle, events_idle, ~|{reg_valid_i, reg_valid_q, responded_q, irq_q}};
-    still_q <= {mvi_still, mvo_still, strm_still, fn_still, mux_still};
+    still_q <= {mvi_still, mvo_still, strm_still, vio_still, mux_still};
     idle_q  <= {mvi_idle, mvo_idle, strm_quiet, join_idle, mux_idle};
     still_o <= &rest_q && &still_q;
     idle_o  <= &rest_q && &idle_q;

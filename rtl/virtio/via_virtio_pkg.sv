@@ -2,6 +2,9 @@
 //
 // Types and constants of the virtio functions (docs/interfaces.md, section 8). Source: VIRTIO 1.3.
 
+`ifndef VIA_FN_MASK
+`define VIA_FN_MASK 'h7e
+`endif
 `ifndef VIA_QUEUE_SIZE
 `define VIA_QUEUE_SIZE 256
 `endif
@@ -226,6 +229,15 @@ package via_virtio_pkg;
   parameter int unsigned NumFn = 6;  // without function 0
   parameter int unsigned FnW = 4;
 
+  /// Functions that a build has, bit f for function f.
+  localparam bit FnMacroOk = param_in("VIA_FN_MASK", `VIA_FN_MASK, 0, (2 << NumFn) - 1);
+  parameter logic [NumFn:0] FnBuilt = (NumFn + 1)'(`VIA_FN_MASK);
+
+  /// Those of them that work with this data path: the queue engine reads descriptors in lines of 64 bytes.
+  function automatic logic [NumFn:0] functions_of(input logic [NumFn:0] mask);
+    return (DataW == 512) ? mask : mask & (NumFn + 1)'(1 << FnXdma);
+  endfunction
+
   // BAR0 of a virtio function, 64 KiB. All of them the same.
   parameter logic [15:0] BarCommon = 16'h0000;
   parameter logic [15:0] BarIsr = 16'h1000;
@@ -274,7 +286,7 @@ package via_virtio_pkg;
   typedef enum logic [1:0] {
     AttachNone  = 2'd0,  // nothing is received, what is sent is dropped (net, console); the disk's data goes straight to its store
     AttachBoard = 2'd1,  // the board's port of this function: Ethernet, UART, entropy source, keys
-    AttachSlot  = 2'd2   // stream 0 of slot `slot`
+    AttachSlot  = 2'd2   // a stream of a slot
   } attach_e;
 
   /// When a waiting queue without buffers is polled although the driver has not notified (via_vq_look).
@@ -301,7 +313,8 @@ package via_virtio_pkg;
     logic [15:0] reach;      // xdma: slots whose apps' registers its user BAR reaches
     logic        up;         // link is up (net), device is there
     attach_e     kind;
-    logic [3:0]  slot;
+    logic [3:0]  slot;       // AttachSlot: this slot and
+    logic [1:0]  stream;     // this stream of it, input and output
     logic [47:0] mac;        // net: first byte in the lowest byte
     logic [47:0] base;       // blk: address of the store, in slot `store`
     logic [3:0]  store;      // blk: slot whose address space holds the disk

@@ -61,7 +61,10 @@ module via_csr_tb
   input  logic [2*NumSlots-1:0] ring_err,
   output logic [CardAddrW+13:0] tables      [  NumSlots],     // table_cfg_t
   output logic [   WeightW-1:0] weights     [NumSlots+3],
-  output logic [         341:0] fn_ctrl     [   NumFn:1],
+  output logic [          20:0] route,                        // vio_route_t
+  output logic                  route_set,
+  input  logic [          10:0] route_state,                  // vio_state_t
+  output logic [         343:0] fn_ctrl     [   NumFn:1],
   input  logic [       NumFn:1] fn_present,
   input  logic [       NumFn:1] fn_attached,
   input  logic [           7:0] fn_status   [   NumFn:1],
@@ -214,6 +217,9 @@ module via_csr_tb
     .ring_tail_i   (ring_tail_s),
     .ring_on_i     (ring_on),
     .ring_err_i    (ring_err),
+    .route_o       (route),
+    .route_set_o   (route_set),
+    .route_state_i (route_state),
     .fn_ctrl_o     (fn_ctrl_s),
     .fn_present_i  (fn_present),
     .fn_attached_i (fn_attached),

@@ -65,11 +65,10 @@ module via_slot_port_tb
   input  logic                slot_irq,
   input  logic                disk_flush,
   input  logic                slot_busy,
-  // a function: stream 0 and a disk (u_d)
-  input  logic                fn_on,
-  input  logic [         3:0] fn,
-  output logic                fn_cut,
-  output logic [         3:0] fn_rx_fn,
+  // the switch: stream 0, and the disk of a function (u_d)
+  input  logic                in_on,
+  input  logic                out_on,
+  output logic                vio_cut,
   input  logic [   DataW-1:0] ft_tdata,
   input  logic [   StrbW-1:0] ft_tkeep,
   input  logic [         7:0] ft_tid,
@@ -119,8 +118,9 @@ module via_slot_port_tb
   axi_b_t m_b;
   logic m_b_valid, m_b_ready;
 
-  strm_t fr;
-  assign {fr_tid, fr_tlast, fr_tkeep, fr_tdata} = fr;
+  strm_t ft[1], fr[1];
+  assign ft[0] = '{id: ft_tid, last: ft_tlast, keep: ft_tkeep, data: ft_tdata};
+  assign {fr_tid, fr_tlast, fr_tkeep, fr_tdata} = fr[0];
   axi_ax_t d_ar;
   logic d_ar_valid, d_ar_ready;
   axi_r_t d_r;
@@ -270,8 +270,8 @@ module via_slot_port_tb
         d_ar_valid,
         d_aw_valid,
         d_w_valid,
-        fn_on,
-        fn,
+        in_on,
+        out_on,
         ft_tdata,
         ft_tkeep,
         ft_tid,
@@ -360,16 +360,15 @@ module via_slot_port_tb
     .m_b_i(m_b),
     .m_b_valid_i(m_b_valid),
     .m_b_ready_o(m_b_ready),
-    .fn_cut_o(fn_cut),
-    .fn_on_i(fn_on),
-    .fn_i(fn),
-    .fn_tx_i('{id: ft_tid, last: ft_tlast, keep: ft_tkeep, data: ft_tdata}),
-    .fn_tx_valid_i(ft_tvalid),
-    .fn_tx_ready_o(ft_tready),
-    .fn_rx_o(fr),
-    .fn_rx_valid_o(fr_tvalid),
-    .fn_rx_ready_i(fr_tready),
-    .fn_rx_fn_o(fn_rx_fn),
+    .vio_cut_o(vio_cut),
+    .vio_in_on_i(in_on),
+    .vio_out_on_i(out_on),
+    .vio_in_i(ft),
+    .vio_in_valid_i(ft_tvalid),
+    .vio_in_ready_o(ft_tready),
+    .vio_out_o(fr),
+    .vio_out_valid_o(fr_tvalid),
+    .vio_out_ready_i(fr_tready),
     .disk_ar_i(d_ar),
     .disk_ar_valid_i(d_ar_valid),
     .disk_ar_ready_o(d_ar_ready),

@@ -100,6 +100,60 @@ pub const VIA_CARD_WEIGHTS_DMA_MASK: u32 = 0x0f;
 pub const VIA_CARD_WEIGHTS_XDMA_LSB: u32 = 4;
 /// The engine of the XDMA-compatible function: 1 to 15; 0 counts as 1. Mask in place.
 pub const VIA_CARD_WEIGHTS_XDMA_MASK: u32 = 0xf0;
+/// Route: sink.
+pub const VIA_CARD_ROUTE_SINK: u64 = 0x34;
+/// Stream of the slot, or number of the function. Lowest bit.
+pub const VIA_CARD_ROUTE_SINK_INDEX_LSB: u32 = 0;
+/// Stream of the slot, or number of the function. Mask in place.
+pub const VIA_CARD_ROUTE_SINK_INDEX_MASK: u32 = 0x0f;
+/// Slot. Lowest bit.
+pub const VIA_CARD_ROUTE_SINK_SLOT_LSB: u32 = 4;
+/// Slot. Mask in place.
+pub const VIA_CARD_ROUTE_SINK_SLOT_MASK: u32 = 0xf0;
+/// 1 an input stream of a slot, 3 the board's port of a function (1 net: Ethernet, 3 console: UART). Any other, and one that the card does not have: a write of `ROUTE_SOURCE` has no effect. Lowest bit.
+pub const VIA_CARD_ROUTE_SINK_KIND_LSB: u32 = 8;
+/// 1 an input stream of a slot, 3 the board's port of a function (1 net: Ethernet, 3 console: UART). Any other, and one that the card does not have: a write of `ROUTE_SOURCE` has no effect. Mask in place.
+pub const VIA_CARD_ROUTE_SINK_KIND_MASK: u32 = 0x300;
+/// Route: source.
+pub const VIA_CARD_ROUTE_SOURCE: u64 = 0x38;
+/// Stream of the slot, or number of the function. Lowest bit.
+pub const VIA_CARD_ROUTE_SOURCE_INDEX_LSB: u32 = 0;
+/// Stream of the slot, or number of the function. Mask in place.
+pub const VIA_CARD_ROUTE_SOURCE_INDEX_MASK: u32 = 0x0f;
+/// Slot. Lowest bit.
+pub const VIA_CARD_ROUTE_SOURCE_SLOT_LSB: u32 = 4;
+/// Slot. Mask in place.
+pub const VIA_CARD_ROUTE_SOURCE_SLOT_MASK: u32 = 0xf0;
+/// 0 no route, the input is its mover's again; 1 an output stream of a slot; 3 the board's port of a function (1 net, 3 console), for sinks that are streams. One that the card does not have counts as 0. Lowest bit.
+pub const VIA_CARD_ROUTE_SOURCE_KIND_LSB: u32 = 8;
+/// 0 no route, the input is its mover's again; 1 an output stream of a slot; 3 the board's port of a function (1 net, 3 console), for sinks that are streams. One that the card does not have counts as 0. Mask in place.
+pub const VIA_CARD_ROUTE_SOURCE_KIND_MASK: u32 = 0x300;
+/// 1: also within a message, which is ended early; otherwise the sink changes at the end of the message. Lowest bit.
+pub const VIA_CARD_ROUTE_SOURCE_NOW_LSB: u32 = 31;
+/// 1: also within a message, which is ended early; otherwise the sink changes at the end of the message. Mask in place.
+pub const VIA_CARD_ROUTE_SOURCE_NOW_MASK: u32 = 0x8000_0000;
+/// Route: state.
+pub const VIA_CARD_ROUTE_STATE: u64 = 0x3c;
+/// Stream of the slot, or number of the function. Lowest bit.
+pub const VIA_CARD_ROUTE_STATE_INDEX_LSB: u32 = 0;
+/// Stream of the slot, or number of the function. Mask in place.
+pub const VIA_CARD_ROUTE_STATE_INDEX_MASK: u32 = 0x0f;
+/// Slot. Lowest bit.
+pub const VIA_CARD_ROUTE_STATE_SLOT_LSB: u32 = 4;
+/// Slot. Mask in place.
+pub const VIA_CARD_ROUTE_STATE_SLOT_MASK: u32 = 0xf0;
+/// 0 none (the mover), 1 a stream of a slot, 2 a function, 3 the board's port of a function. Lowest bit.
+pub const VIA_CARD_ROUTE_STATE_KIND_LSB: u32 = 8;
+/// 0 none (the mover), 1 a stream of a slot, 2 a function, 3 the board's port of a function. Mask in place.
+pub const VIA_CARD_ROUTE_STATE_KIND_MASK: u32 = 0x300;
+/// Streams of each slot that routes and functions reach, from stream 0 on; constant. Lowest bit.
+pub const VIA_CARD_ROUTE_STATE_STREAMS_LSB: u32 = 16;
+/// Streams of each slot that routes and functions reach, from stream 0 on; constant. Mask in place.
+pub const VIA_CARD_ROUTE_STATE_STREAMS_MASK: u32 = 0x000f_0000;
+/// The sink does not yet take what was set, or messages of an earlier source have not yet left. Lowest bit.
+pub const VIA_CARD_ROUTE_STATE_PENDING_LSB: u32 = 31;
+/// The sink does not yet take what was set, or messages of an earlier source have not yet left. Mask in place.
+pub const VIA_CARD_ROUTE_STATE_PENDING_MASK: u32 = 0x8000_0000;
 /// Loading of an app image: control.
 pub const VIA_CARD_ICAP_CTRL: u64 = 0x40;
 /// Slot that is loaded. Give it in the same write as `START`. Lowest bit.
@@ -348,13 +402,17 @@ pub const VIA_FN_CTRL_READ_ONLY_MASK: u32 = 0x02;
 pub const VIA_FN_CTRL_HEADER_LSB: u32 = 2;
 /// Block device: each message to the user side begins with 64 bytes with the number of its sector. Mask in place.
 pub const VIA_FN_CTRL_HEADER_MASK: u32 = 0x04;
-/// Attachment of the user side: 0 none, 1 the board's port, 2 stream 0 of a slot. Of two functions that request one slot the lower one gets it. While a function has the stream, moves on it end with `StAborted`. Lowest bit.
+/// Attachment of the user side: 0 none, 1 the board's port, 2 stream `STREAM` of slot `SLOT`. Of two functions that request one stream the lower one gets it. While a function has the stream, moves on it end with `StAborted`. Lowest bit.
 pub const VIA_FN_CTRL_KIND_LSB: u32 = 4;
-/// Attachment of the user side: 0 none, 1 the board's port, 2 stream 0 of a slot. Of two functions that request one slot the lower one gets it. While a function has the stream, moves on it end with `StAborted`. Mask in place.
+/// Attachment of the user side: 0 none, 1 the board's port, 2 stream `STREAM` of slot `SLOT`. Of two functions that request one stream the lower one gets it. While a function has the stream, moves on it end with `StAborted`. Mask in place.
 pub const VIA_FN_CTRL_KIND_MASK: u32 = 0x30;
-/// Slot whose stream 0 the function uses, if `KIND` = 2. Lowest bit.
+/// Stream of that slot, input and output. Lowest bit.
+pub const VIA_FN_CTRL_STREAM_LSB: u32 = 6;
+/// Stream of that slot, input and output. Mask in place.
+pub const VIA_FN_CTRL_STREAM_MASK: u32 = 0xc0;
+/// Slot that the function uses, if `KIND` = 2. Lowest bit.
 pub const VIA_FN_CTRL_SLOT_LSB: u32 = 8;
-/// Slot whose stream 0 the function uses, if `KIND` = 2. Mask in place.
+/// Slot that the function uses, if `KIND` = 2. Mask in place.
 pub const VIA_FN_CTRL_SLOT_MASK: u32 = 0xf00;
 /// Block device: slot whose address space contains the disk. Lowest bit.
 pub const VIA_FN_CTRL_STORE_LSB: u32 = 12;

@@ -3,7 +3,7 @@
 // Both ends of a stream, driven by a test: the variables `t_*` of this scope are what it sends, `r_*` what it receives. Checks that
 // received beats are stable until accepted and have no gaps in `keep`.
 
-module via_fn_tb_strm
+module via_vio_tb_strm
   import via_pkg::*;
 (
   input  logic  clk_i,

@@ -5,10 +5,10 @@
 // Throughput: one beat a cycle. Latency: one cycle. Order: kept. With `Slice` readiness comes from a register; without, it is that of m,
 // for sources that have a skid buffer of their own, and costs half the area. If the source of an open message is no longer selected, the
 // message is ended by a beat of one zero byte with `last`; only then another message follows. A source must offer a message from its
-// beginning (via_fn_src). Sources that are not selected wait. Every output of m comes from a register. Misuse: more than one source
+// beginning. Sources that are not selected wait. Every output of m comes from a register. Misuse: more than one source
 // selected (asserted).
 
-module via_fn_join
+module via_vio_join
   import via_pkg::*;
 #(
   parameter int unsigned N = 2,
@@ -23,16 +23,14 @@ module via_fn_join
   output strm_t         m_o,
   output logic          m_valid_o,
   input  logic          m_ready_i,
-  output logic          beat_o,        // pulse: a beat enters
-  output logic          last_o,        // with beat_o: it is the last of its message
-  output logic          cut_o,         // one-cycle pulse for every message that is cut short
+  output logic          last_o,        // pulse: the last beat of a message enters
   output logic          still_o,       // nothing moves unless an input changes
   output logic          idle_o         // level: no message is open and no beat is held
 );
 
-  localparam bit NOk = param_in("via_fn_join N", N, 1, 32);
+  localparam bit NOk = param_in("via_vio_join N", N, 1, 32);
 
-  logic open_q, close_q, lost, any, room;
+  logic open_q, close_q, lost, any, room, enter;
   logic [N-1:0] cur_q;
   logic [7:0] id_q;
   strm_t beat;
@@ -44,9 +42,8 @@ module via_fn_join
   assign may = close_q ? '0 : open_q ? sel_i & cur_q : sel_i;
   assign any = (may & s_valid_i) != '0;
   assign s_ready_o = may & {N{room}};
-  assign beat_o = (close_q || any) && room;
-  assign last_o = beat_o && beat.last;
-  assign cut_o = close_q && room;
+  assign enter = (close_q || any) && room;
+  assign last_o = enter && beat.last;
 
   // AND-OR: at most one source is selected.
   always_comb begin
@@ -86,18 +83,18 @@ module via_fn_join
       open_q  <= 1'b0;
       close_q <= 1'b0;
     end else begin
-      if (beat_o) open_q <= !beat.last;
+      if (enter) open_q <= !beat.last;
       close_q <= close_q ? !room : lost;
     end
   end
   always_ff @(posedge clk_i) begin
-    if (beat_o && !open_q) begin
+    if (enter && !open_q) begin
       cur_q <= sel_i;
       id_q  <= beat.id;
     end
   end
 
-  assign still_o = !beat_o && !(lost && !close_q) && !(m_valid_o && m_ready_i);
+  assign still_o = !enter && !(lost && !close_q) && !(m_valid_o && m_ready_i);
   assign idle_o  = !open_q && !m_valid_o;
 
 `ifndef SYNTHESIS
