@@ -27,7 +27,7 @@ pub use backing::feed::StreamState;
 pub use backing::{Device, SharedBytes, Source};
 pub use card::dma::{DmaArena, DmaBuffer};
 pub use card::observer::{Observed, Observer};
-pub use card::{Card, CardInfo, FunctionKind, Placement, Timeouts, Tlb};
+pub use card::{Card, CardInfo, FunctionKind, Placement, Port, Route, Timeouts, Tlb};
 pub use dispatch::Tag;
 pub use error::{Error, Result};
 pub use function::{Attachment, Disk, FeatureChange, Features, Function, FunctionStatus, SECTOR, Through};

@@ -7,6 +7,7 @@ pub(crate) mod memory;
 pub(crate) mod observer;
 mod ours;
 mod placement;
+mod route;
 pub(crate) mod sync;
 mod tables;
 
@@ -20,6 +21,7 @@ use memory::{CHANNEL_LOG2, CardMemory, FrameSize};
 use observer::{Call, Observed, Observer};
 use ours::Ours;
 pub use placement::Placement;
+pub use route::{Port, Route};
 use sync::{lock, poll};
 use tables::Tables;
 
@@ -125,6 +127,8 @@ pub struct Card {
     time: Mutex<()>,
     /// Held during a change of a function's control register.
     pub(crate) functions: Mutex<()>,
+    /// Held while a sink is named and its route read or set.
+    routes: Mutex<()>,
     observer: OnceLock<Arc<dyn Observer>>,
 }
 
@@ -155,6 +159,7 @@ impl Card {
             config_port: Mutex::new(()),
             time: Mutex::new(()),
             functions: Mutex::new(()),
+            routes: Mutex::new(()),
             observer: OnceLock::new(),
             pci,
             process,
@@ -270,6 +275,29 @@ impl Card {
             return Err(Error::SlotInUse { slot });
         }
         Ok(())
+    }
+
+    /// Whether this program has claimed a slot.
+    pub(crate) fn check_claimed(&self, slot: usize) -> Result<()> {
+        self.check_slot(slot)?;
+        match lock(&self.claimed)[slot] {
+            true => Ok(()),
+            false => {
+                Err(Error::Invalid(format!("slot {slot} is not in use by this program; claim it first")))
+            }
+        }
+    }
+
+    /// Whether an app runs in a slot.
+    pub(crate) fn check_running(&self, slot: usize) -> Result<()> {
+        let status = self.read_slot(slot, VIA_SLOT_STATUS)?;
+        if status & VIA_SLOT_STATUS_LOADED_MASK == 0 {
+            return Err(Error::SlotEmpty { slot });
+        }
+        match status & VIA_SLOT_STATUS_ISOLATED_MASK {
+            0 => Ok(()),
+            _ => Err(Error::Invalid(format!("slot {slot}: its app does not run; load or reset it first"))),
+        }
     }
 
     pub(crate) fn release(&self, slot: usize) {

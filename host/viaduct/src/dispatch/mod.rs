@@ -356,12 +356,13 @@ impl Dispatcher {
     }
 
     /// Sleeps until there is something new of one of these slots, or until `end`, or for a while.
-    pub fn sleep(slots: &mut [(&Self, Watch)], what: &str, end: Option<Instant>) -> Result<()> {
+    pub fn sleep(slots: &mut [(&Self, Watch)], stall: Stall, what: &str, end: Option<Instant>) -> Result<()> {
         let Some(&(first, _)) = slots.first() else { return Ok(()) };
         let now = Instant::now();
         let mut nap = end.map_or(Duration::MAX, |end| end.saturating_duration_since(now));
         let mut led = Led(Vec::new());
-        for (slot, watch) in slots {
+        let (mut late, mut active) = (None, false);
+        for (slot, watch) in slots.iter_mut() {
             let mut st = slot.lock();
             if let Some(why) = st.stopped {
                 return Err(Error::RingStopped { slot: slot.slot, why: why.into() });
@@ -369,12 +370,27 @@ impl Dispatcher {
             if !st.serving && st.wants_service() {
                 return Ok(()); // since the caller looked
             }
-            nap = nap.min(watch.slice(slot, &mut st, what, now)?);
+            match stall {
+                Stall::OfOne => nap = nap.min(watch.slice(slot, &mut st, what, now)?),
+                Stall::OfAll => {
+                    let (limit, slice) = watch.look(slot, &mut st, now)?;
+                    nap = nap.min(slice);
+                    if now.duration_since(watch.since) < limit {
+                        active = true;
+                    } else {
+                        late.get_or_insert(limit);
+                    }
+                }
+            }
             if !st.leader {
                 st.arm(slot)?;
                 st.leader = true;
                 led.0.push(slot);
             }
+        }
+        if let (Some(after), false) = (late, active) {
+            slots.iter().for_each(|(slot, _)| slot.lock().broken = true);
+            return Err(Error::Stalled { slot: first.slot, what: what.into(), after });
         }
         let vectors = led.0.iter().fold(0, |all, slot| all | slot.vectors());
         match first.card.pci().wait_irq(vectors, nap) {
@@ -434,6 +450,15 @@ impl Dispatcher {
             None => Ok(()),
         }
     }
+}
+
+/// When a wait for several slots ends for lack of activity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stall {
+    /// One of them has had none for too long: each works for itself.
+    OfOne,
+    /// None of them has had any: each depends on the others.
+    OfAll,
 }
 
 /// Detects a lack of activity.

@@ -25,6 +25,13 @@ pub enum Attachment {
     Board,
     /// Input and output stream 0 of a slot.
     Slot(usize),
+    /// Input and output of another stream of a slot.
+    Stream {
+        /// The slot.
+        slot: usize,
+        /// Number of the stream, up to 3.
+        stream: u8,
+    },
 }
 
 /// State of a function.
@@ -91,16 +98,21 @@ impl Function {
 
     /// Connects the user side. Messages in transit on the old connection are truncated.
     pub fn attach(&self, to: Attachment) -> Result<()> {
-        let (kind, slot) = match to {
-            Attachment::Nothing => (0, 0),
-            Attachment::Board => (1, 0),
-            Attachment::Slot(slot) => {
-                self.card.check_slot(slot)?;
-                (2, slot as u32)
-            }
+        let (kind, slot, stream) = match to {
+            Attachment::Nothing => (0, 0, 0),
+            Attachment::Board => (1, 0, 0),
+            Attachment::Slot(slot) => (2, slot, 0),
+            Attachment::Stream { slot, stream } => (2, slot, stream),
         };
-        let mask = VIA_FN_CTRL_KIND_MASK | VIA_FN_CTRL_SLOT_MASK;
-        self.control(mask, kind << VIA_FN_CTRL_KIND_LSB | slot << VIA_FN_CTRL_SLOT_LSB)
+        self.card.check_slot(slot)?;
+        if stream > 0 && usize::from(stream) >= self.card.route_streams()?.min(4) {
+            return Err(Error::Invalid(format!(
+                "functions of this card do not reach stream {stream} of a slot"
+            )));
+        }
+        let mask = VIA_FN_CTRL_KIND_MASK | VIA_FN_CTRL_SLOT_MASK | VIA_FN_CTRL_STREAM_MASK;
+        let stream = u32::from(stream) << VIA_FN_CTRL_STREAM_LSB;
+        self.control(mask, kind << VIA_FN_CTRL_KIND_LSB | (slot as u32) << VIA_FN_CTRL_SLOT_LSB | stream)
     }
 
     /// Sets whether the link is up, or the device present.

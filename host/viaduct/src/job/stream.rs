@@ -12,14 +12,17 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Instant;
 
-use crate::dispatch::Tag;
+use crate::card::{Port, Route};
+use crate::dispatch::{Stall, State, Tag};
 use crate::error::{Error, Result};
 use crate::job::endpoint::{Endpoint, In, Out, check_distinct};
 use crate::job::flow::Flow;
 use crate::protocol::desc::{CPL_LAST, Command, Completion, Prot};
+use crate::slot::several::{Waits, wait_for_any};
 use crate::slot::window::Window;
-use crate::slot::{Slot, StopIf, check_stop};
+use crate::slot::{ASK_STOP, Slot, StopIf, check_stop};
 
 /// Bytes in a chunk unless told otherwise.
 const CHUNK: u64 = 1 << 20;
@@ -66,6 +69,8 @@ pub struct JobReport {
 /// A run: routes and options.
 pub struct StreamJob<'a> {
     slot: &'a Slot,
+    /// Slots of further apps, each of which gets what the one before gives.
+    then: Vec<&'a Slot>,
     inputs: Vec<(u8, Endpoint)>,
     outputs: Vec<(u8, Endpoint, OutLength)>,
     chunk: u64,
@@ -79,6 +84,7 @@ impl<'a> StreamJob<'a> {
     pub fn new(slot: &'a Slot) -> Self {
         Self {
             slot,
+            then: Vec::new(),
             inputs: Vec::new(),
             outputs: Vec::new(),
             chunk: CHUNK,
@@ -86,6 +92,15 @@ impl<'a> StreamJob<'a> {
             progress: None,
             stop: None,
         }
+    }
+
+    /// Sends what the app gives on output stream 0 on to input stream 0 of the app in `slot`, on the card
+    /// ([`Card::route`](crate::Card::route)), and so on for further calls. Inputs are then those of the first app, outputs
+    /// those of the last one; an output of [`OutLength::Same`] has the length of the first input, and no input may be empty.
+    /// The other streams of these apps have no routes.
+    pub fn then(mut self, slot: &'a Slot) -> Self {
+        self.then.push(slot);
+        self
     }
 
     /// Routes an endpoint to input stream `port` (from 0).
@@ -135,7 +150,7 @@ impl<'a> StreamJob<'a> {
     /// After an error the app has been reset, and output files hold the data written so far. The same if a function that the
     /// run calls panics.
     pub fn run(mut self) -> Result<JobReport> {
-        let slot = self.slot;
+        let (slot, last) = (self.slot, self.then.last().copied().unwrap_or(self.slot));
         let _call = slot.call("stream job");
         slot.check()?;
         self.check_ports()?;
@@ -152,6 +167,9 @@ impl<'a> StreamJob<'a> {
             }
         }
         let streams = sources.iter().any(|source| source.known_len().is_none());
+        if !self.then.is_empty() {
+            self.check_chain(&sources)?;
+        }
         if !sources.is_empty() && sources.iter().all(|source| source.known_len() == Some(0)) {
             sinks.into_iter().try_for_each(|sink| match sink {
                 Out::Stream(pipe) => pipe.write_all(&[], &mut self.stop),
@@ -160,8 +178,10 @@ impl<'a> StreamJob<'a> {
             return Ok(JobReport { bytes_in: 0, bytes_out: 0, cycles: 0 });
         }
 
+        let slots: Vec<&Slot> = std::iter::once(slot).chain(self.then.iter().copied()).collect();
         let mut run = Run {
-            slot,
+            routes: chain(&slots)?,
+            slots,
             feeds: Vec::new(),
             drains: Vec::new(),
             start: 0,
@@ -174,7 +194,7 @@ impl<'a> StreamJob<'a> {
         }
         for ((port, _, length), (sink, expected)) in self.outputs.iter().zip(sinks.into_iter().zip(expected))
         {
-            let mut drain = Drain::open(slot, *port, sink, expected, self.chunk)?;
+            let mut drain = Drain::open(last, *port, sink, expected, self.chunk)?;
             if *length == OutLength::Same && expected.is_none() {
                 let own = self.inputs.iter().position(|(input, _)| input == port);
                 drain.same_as = Some(own.unwrap_or(0));
@@ -187,6 +207,27 @@ impl<'a> StreamJob<'a> {
         }
         run.go(self.progress.as_deref_mut())?;
         run.close(self.durable)
+    }
+
+    /// Checks what a run through several apps needs.
+    fn check_chain(&self, sources: &[In]) -> Result<()> {
+        let mut slots = vec![self.slot];
+        for slot in &self.then {
+            if !Arc::ptr_eq(slot.card(), self.slot.card())
+                || slots.iter().any(|other| other.index() == slot.index())
+            {
+                return Err(Error::Invalid("the apps of one run are in different slots of one card".into()));
+            }
+            slot.check()?;
+            slots.push(slot);
+        }
+        if self.inputs.is_empty() || self.outputs.is_empty() {
+            return Err(Error::Invalid("a run through several apps has an input and an output".into()));
+        }
+        match sources.iter().zip(&self.inputs).find(|(source, _)| source.known_len() == Some(0)) {
+            Some((source, (port, _))) => Err(Error::EmptyInput { port: (*port).into(), name: source.name() }),
+            None => Ok(()),
+        }
     }
 
     fn check_ports(&self) -> Result<()> {
@@ -573,9 +614,18 @@ impl Drain {
 /// Reason of an output's length limit.
 const PROMISED: &str = "its manifest promises no more";
 
-/// A run in progress. Dropped before its end, it resets the app.
+/// The routes from each app to the next one.
+fn chain(slots: &[&Slot]) -> Result<Vec<Route>> {
+    let port = |slot: &Slot| Port::Stream { slot: slot.index(), stream: 0 };
+    slots.windows(2).map(|pair| pair[0].card().route(port(pair[0]), port(pair[1]))).collect()
+}
+
+/// A run in progress. Dropped before its end, it resets the app, or all of them.
 struct Run<'a, 'b> {
-    slot: &'a Slot,
+    /// Usually one; otherwise the first one has the inputs, the last one the outputs.
+    slots: Vec<&'a Slot>,
+    /// Between them.
+    routes: Vec<Route>,
     feeds: Vec<Feed>,
     drains: Vec<Drain>,
     start: u64,
@@ -587,16 +637,25 @@ struct Run<'a, 'b> {
 /// A completed chunk: the number of the route and the completion of its oldest chunk.
 type Ended = Vec<(usize, Completion)>;
 
-impl Run<'_, '_> {
+impl<'a> Run<'a, '_> {
+    fn first(&self) -> &'a Slot {
+        self.slots[0]
+    }
+
+    fn last(&self) -> &'a Slot {
+        self.slots[self.slots.len() - 1]
+    }
+
     fn go(&mut self, mut progress: Option<&mut (dyn FnMut(Progress) + '_)>) -> Result<()> {
-        self.start = self.slot.card().time()?;
+        let (first, last) = (self.first(), self.last());
+        self.start = first.card().time()?;
         self.now = self.start;
         loop {
             for drain in &mut self.drains {
-                drain.fill(self.slot)?;
+                drain.fill(last)?;
             }
             for feed in &mut self.feeds {
-                feed.fill(self.slot)?;
+                feed.fill(first)?;
             }
             self.learn()?;
             if self.nothing_came()? {
@@ -609,18 +668,18 @@ impl Run<'_, '_> {
             for (route, done) in taken {
                 let feed = &mut self.feeds[route];
                 let Some((_, bytes)) = feed.flying.pop_front() else { continue };
-                self.slot.inner().rings.check(&format!("moving data into input {}", feed.port), &done)?;
+                first.inner().rings.check(&format!("moving data into input {}", feed.port), &done)?;
                 feed.take(bytes);
                 self.now = self.now.max(done.time);
             }
             // The card gets its next input before its output is written.
             for feed in &mut self.feeds {
-                feed.fill(self.slot)?;
+                feed.fill(first)?;
             }
             for (route, done) in arrived {
                 let drain = &mut self.drains[route];
                 let Some((_, room)) = drain.flying.pop_front() else { continue };
-                self.slot.inner().rings.check(&format!("taking data from output {}", drain.port), &done)?;
+                last.inner().rings.check(&format!("taking data from output {}", drain.port), &done)?;
                 self.now = self.now.max(done.time);
                 // Received data is kept even if it is too long or too short.
                 let fits = drain.arrive(done.bytes, room, done.has(CPL_LAST));
@@ -628,7 +687,7 @@ impl Run<'_, '_> {
                     drain.store(done.bytes)?;
                 }
                 fits?;
-                drain.fill(self.slot)?;
+                drain.fill(last)?;
             }
             if let Some(tell) = &mut progress {
                 let totals = self.feeds.iter().map(Feed::total);
@@ -689,32 +748,55 @@ impl Run<'_, '_> {
             .chain(drains.iter().filter_map(Drain::flow))
             .for_each(Flow::watch);
         let outside = feeds.iter().any(Feed::is_starved) || drains.iter().any(Drain::is_clogged);
-        self.slot.wait_unless_stopped(&self.waiting(), outside, &mut self.stop, |st| {
+        let what = self.waiting();
+        let last = self.slots.len() - 1;
+        // What is new at the app with this index.
+        let look = |index: usize, st: &mut State| {
             let mut take = |route: usize, tag: Option<Tag>| Some((route, st.take_one(tag?)?));
             let taken: Ended = feeds
                 .iter()
                 .enumerate()
+                .filter(|_| index == 0)
                 .filter_map(|(route, feed)| take(route, fronts(&feed.flying)))
                 .collect();
             let arrived: Ended = drains
                 .iter()
                 .enumerate()
-                .filter(|(_, drain)| !drain.ended)
+                .filter(|(_, drain)| index == last && !drain.ended)
                 .filter_map(|(route, drain)| take(route, fronts(&drain.flying)))
                 .collect();
             let news = || {
                 feeds.iter().any(Feed::has_news) || drains.iter().filter_map(Drain::flow).any(Flow::has_news)
             };
             (!taken.is_empty() || !arrived.is_empty() || news()).then_some((taken, arrived))
-        })
+        };
+        if last == 0 {
+            return self.slots[0].wait_unless_stopped(&what, outside, &mut self.stop, |st| look(0, st));
+        }
+        let mut waits = Waits::new(&self.slots, Stall::OfAll);
+        waits.outside(outside);
+        loop {
+            let end = self.stop.is_some().then(|| Instant::now() + ASK_STOP);
+            let found = wait_for_any(&self.slots, &mut waits, &what, end, |index, st| Ok(look(index, st)))?;
+            if let Some(found) = found {
+                return Ok(found);
+            }
+            check_stop(&mut self.stop)?;
+            self.slots[0].card().check_process()?;
+        }
     }
 
     /// After success: commands without data are ended, windows removed, files checked.
     fn close(mut self, durable: bool) -> Result<JobReport> {
         let left: Vec<Tag> =
             self.drains.iter_mut().flat_map(|drain| drain.flying.drain(..)).map(|(tag, _)| tag).collect();
+        // A message that an app did not end, since it was isolated, has been ended by the card: what came of it is not the result.
+        if self.slots.len() > 1 {
+            self.slots.iter().try_for_each(|slot| slot.check())?;
+        }
+        self.routes.clear();
         if !left.is_empty() {
-            self.slot.abort_moves(&left)?;
+            self.last().abort_moves(&left)?;
         }
         self.over = true;
         let mut report = JobReport { bytes_in: 0, bytes_out: 0, cycles: self.now - self.start };
@@ -736,13 +818,16 @@ impl Run<'_, '_> {
 
 impl Drop for Run<'_, '_> {
     fn drop(&mut self) {
-        if self.over || !self.slot.card().is_ours() {
+        if self.over || !self.first().card().is_ours() {
             return;
         }
-        let feeds = self.feeds.iter().flat_map(|feed| &feed.flying);
-        let drains = self.drains.iter().flat_map(|drain| &drain.flying);
-        let tags: Vec<Tag> = feeds.chain(drains).map(|(tag, _)| *tag).collect();
-        abandon(self.slot, &tags);
+        for (index, slot) in self.slots.iter().enumerate() {
+            let feeds = self.feeds.iter().filter(|_| index == 0).flat_map(|feed| &feed.flying);
+            let drains =
+                self.drains.iter().filter(|_| index + 1 == self.slots.len()).flat_map(|drain| &drain.flying);
+            let tags: Vec<Tag> = feeds.chain(drains).map(|(tag, _)| *tag).collect();
+            abandon(slot, &tags);
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::dispatch::{Dispatcher, State, Tag, Watch};
+use crate::dispatch::{Dispatcher, Stall, State, Tag, Watch};
 use crate::error::{Error, Result};
 use crate::slot::Slot;
 use crate::slot::inner::EndOfServing;
@@ -26,16 +26,47 @@ pub fn wait_for_one(slots: &[(&Slot, Awaited<'_>)], limit: Duration) -> Result<O
     }
     first.card().check_process()?;
     let end = Instant::now().checked_add(limit);
-    let mut waits: Vec<(&Dispatcher, Watch)> =
-        slots.iter().map(|(slot, _)| (&*slot.inner().rings, slot.inner().rings.watch())).collect();
+    let all: Vec<&Slot> = slots.iter().map(|(slot, _)| *slot).collect();
+    let what = "waiting for one of several slots";
+    wait_for_any(&all, &mut Waits::new(&all, Stall::OfOne), what, end, |index, st| {
+        let (slot, awaited) = slots[index];
+        Ok(has_come(slot, st, awaited)?.then_some(index))
+    })
+}
+
+/// Watches of several slots.
+pub(crate) struct Waits<'a>(Vec<(&'a Dispatcher, Watch)>, Stall);
+
+impl<'a> Waits<'a> {
+    pub fn new(slots: &[&'a Slot], stall: Stall) -> Self {
+        Self(slots.iter().map(|slot| (&*slot.inner().rings, slot.inner().rings.watch())).collect(), stall)
+    }
+
+    /// Whether something outside of the card is waited for, so that inactivity is no error.
+    pub fn outside(&mut self, outside: bool) {
+        self.0.iter_mut().for_each(|(_, watch)| watch.outside = outside);
+    }
+}
+
+/// Waits until `ready` returns something for one of these slots, by its index, or until `end`; serves the faults of all of them.
+pub(crate) fn wait_for_any<T>(
+    slots: &[&Slot],
+    waits: &mut Waits<'_>,
+    what: &str,
+    end: Option<Instant>,
+    mut ready: impl FnMut(usize, &mut State) -> Result<Option<T>>,
+) -> Result<Option<T>> {
     loop {
         let mut served = false;
-        for (index, (slot, awaited)) in slots.iter().enumerate() {
+        for (index, slot) in slots.iter().enumerate() {
             let rings = &slot.inner().rings;
             let mut st = rings.lock();
             st.drain(rings)?;
-            if !st.has_landed() && has_come(slot, &st, *awaited)? {
-                return Ok(Some(index));
+            // What has ended comes first: if it failed, what the app has done since does not count.
+            if !st.has_landed()
+                && let Some(response) = ready(index, &mut st)?
+            {
+                return Ok(Some(response));
             }
             if !st.serving && st.wants_service() {
                 st.serving = true;
@@ -49,7 +80,7 @@ pub fn wait_for_one(slots: &[(&Slot, Awaited<'_>)], limit: Duration) -> Result<O
             return Ok(None);
         }
         if !served {
-            Dispatcher::sleep(&mut waits, "waiting for one of several slots", end)?;
+            Dispatcher::sleep(&mut waits.0, waits.1, what, end)?;
         }
     }
 }

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Routes: streams between apps, and between apps and the board's ports, through the card's switch (`rtl/vio`).
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::card::sync::{lock, poll};
+use crate::card::{Card, FunctionKind};
+use crate::error::{Error, Result};
+use crate::protocol::regs::*;
+
+/// Minor version of the register map that brought routes.
+const SINCE: u32 = 2;
+/// Functions whose ports of the board apps can use.
+const BOARD: [FunctionKind; 2] = [FunctionKind::Net, FunctionKind::Console];
+
+/// One end of a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Port {
+    /// A stream of a slot, by number: as a source the output of its app, as a sink the input.
+    Stream {
+        /// The slot.
+        slot: usize,
+        /// Number of the stream.
+        stream: u8,
+    },
+    /// The user side of a function: only in what [`Card::routes`] returns, for functions that are attached to a slot.
+    Function(FunctionKind),
+    /// The port of the board that belongs to a function: Ethernet (`Net`), UART (`Console`).
+    Board(FunctionKind),
+}
+
+impl fmt::Display for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stream { slot, stream } => write!(f, "slot:{slot}:{stream}"),
+            Self::Function(kind) => write!(f, "virtio:{kind}"),
+            Self::Board(kind) => write!(f, "board:{kind}"),
+        }
+    }
+}
+
+// Values of KIND.
+const NONE: u32 = 0;
+const STREAM: u32 = 1;
+const FUNCTION: u32 = 2;
+const PORT: u32 = 3;
+
+impl Port {
+    /// The value of `ROUTE_SINK` and `ROUTE_SOURCE`.
+    fn encoded(self) -> u32 {
+        let of = |kind: u32, slot: u32, index: u32| {
+            kind << VIA_CARD_ROUTE_SINK_KIND_LSB
+                | slot << VIA_CARD_ROUTE_SINK_SLOT_LSB
+                | index << VIA_CARD_ROUTE_SINK_INDEX_LSB
+        };
+        match self {
+            Self::Stream { slot, stream } => of(STREAM, slot as u32, stream.into()),
+            Self::Function(kind) => of(FUNCTION, 0, kind.number().into()),
+            Self::Board(kind) => of(PORT, 0, kind.number().into()),
+        }
+    }
+
+    /// From `ROUTE_STATE`.
+    fn decoded(state: u32) -> Result<Option<Self>> {
+        let index = (state & VIA_CARD_ROUTE_STATE_INDEX_MASK) >> VIA_CARD_ROUTE_STATE_INDEX_LSB;
+        let slot = (state & VIA_CARD_ROUTE_STATE_SLOT_MASK) >> VIA_CARD_ROUTE_STATE_SLOT_LSB;
+        let kind = || FunctionKind::ALL.into_iter().find(|kind| u32::from(kind.number()) == index);
+        let port = match (state & VIA_CARD_ROUTE_STATE_KIND_MASK) >> VIA_CARD_ROUTE_STATE_KIND_LSB {
+            NONE => return Ok(None),
+            STREAM => Some(Self::Stream { slot: slot as usize, stream: index as u8 }),
+            FUNCTION => kind().map(Self::Function),
+            _ => kind().map(Self::Board),
+        };
+        let unknown = || Error::BadCard(format!("a route comes from what does not exist ({state:#x})"));
+        port.map(Some).ok_or_else(unknown)
+    }
+}
+
+/// When a route changes, if a message is on its way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// Once it has ended.
+    Between,
+    /// At once: the message is cut short.
+    Now,
+}
+
+impl Card {
+    /// Lets `sink` take its messages from `source`, until the returned value is dropped. Slots must be claimed in this program, and
+    /// each app must be running: a route ends with the app at either end of it, also by a reset and by the end of a job whose output
+    /// has no known length, and does not come back.
+    ///
+    /// A source may have several sinks, which all get every message, at the speed of the slowest. A sink has one source: what it took
+    /// before ends with its present message; if that does not end within [`control`](crate::Timeouts::control), nothing is changed,
+    /// and the error is [`Error::Stalled`]. Moves on an input or output that has a route end as aborted, and what a slot's output sends
+    /// goes only to its sinks.
+    pub fn route(self: &Arc<Self>, source: Port, sink: Port) -> Result<Route> {
+        let (major, minor) = self.info().version;
+        if minor < SINCE {
+            return Err(Error::Invalid(format!(
+                "a card with register map {major}.{minor} has no routes; {major}.{SINCE} is the first that has"
+            )));
+        }
+        self.check_process()?;
+        if ![source, sink].iter().any(|port| matches!(port, Port::Stream { .. })) {
+            return Err(Error::Invalid(format!("from {source} to {sink}: one end has to be a slot")));
+        }
+        let streams = self.route_streams()?;
+        for port in [source, sink] {
+            match port {
+                Port::Stream { slot, stream } => {
+                    self.check_claimed(slot)?;
+                    if usize::from(stream) >= streams {
+                        let last = streams - 1;
+                        let why =
+                            format!("{port}: routes of this card reach streams 0 to {last} of each slot");
+                        return Err(Error::Invalid(why));
+                    }
+                    self.check_running(slot)?;
+                }
+                Port::Board(kind) if BOARD.contains(&kind) => {
+                    self.function(kind)?;
+                }
+                Port::Board(_) | Port::Function(_) => {
+                    let names = BOARD.map(|kind| Port::Board(kind).to_string()).join(" and ");
+                    return Err(Error::Invalid(format!("{port}: routes go to slots, {names}")));
+                }
+            }
+        }
+        let before = self.set_route(Some(source), sink, When::Between)?;
+        let route = Route { card: Arc::clone(self), source, sink };
+        match self.settled(sink, source)? {
+            Some(true) => Ok(route),
+            Some(false) => Err(Error::Invalid(format!(
+                "{sink}: a function is attached to it, or the app at one end has stopped"
+            ))),
+            None => {
+                // As it was.
+                std::mem::forget(route);
+                self.set_route(before, sink, When::Between)?;
+                let slot = match (source, sink) {
+                    (_, Port::Stream { slot, .. }) | (Port::Stream { slot, .. }, _) => slot,
+                    _ => 0,
+                };
+                let what = format!("{sink} to end the message that it takes");
+                Err(Error::Stalled { slot, what, after: self.timeouts().control })
+            }
+        }
+    }
+
+    /// All routes of the card at this moment, also those of functions that are attached to slots: sources and sinks.
+    pub fn routes(&self) -> Result<Vec<(Port, Port)>> {
+        self.check_process()?;
+        if self.info().version.1 < SINCE {
+            return Ok(Vec::new());
+        }
+        let streams = self.route_streams()?;
+        let inputs = (0..self.info().slots)
+            .flat_map(|slot| (0..streams as u8).map(move |stream| Port::Stream { slot, stream }));
+        let mut routes = Vec::new();
+        for sink in inputs.chain(BOARD.map(Port::Board)) {
+            if let (_, Some(source)) = self.route_state(sink)? {
+                // A port of the board has its own function without a route.
+                if !matches!(source, Port::Function(_)) || matches!(sink, Port::Stream { .. }) {
+                    routes.push((source, sink));
+                }
+            }
+        }
+        Ok(routes)
+    }
+
+    /// Streams of each slot that routes and functions reach, from 0 on.
+    pub(crate) fn route_streams(&self) -> Result<usize> {
+        if self.info().version.1 < SINCE {
+            return Ok(1);
+        }
+        let state = self.read_card(VIA_CARD_ROUTE_STATE)?;
+        Ok(((state & VIA_CARD_ROUTE_STATE_STREAMS_MASK) >> VIA_CARD_ROUTE_STATE_STREAMS_LSB) as usize)
+    }
+
+    /// Whether something is still to change at a sink, and what it takes now.
+    fn route_state(&self, sink: Port) -> Result<(bool, Option<Port>)> {
+        let _one_at_a_time = lock(&self.routes);
+        self.look_at(sink)
+    }
+
+    fn look_at(&self, sink: Port) -> Result<(bool, Option<Port>)> {
+        self.write_card(VIA_CARD_ROUTE_SINK, sink.encoded())?;
+        let state = self.read_card(VIA_CARD_ROUTE_STATE)?;
+        Ok((state & VIA_CARD_ROUTE_STATE_PENDING_MASK != 0, Port::decoded(state)?))
+    }
+
+    /// Sets what a sink is to take; what it took until then.
+    fn set_route(&self, source: Option<Port>, sink: Port, when: When) -> Result<Option<Port>> {
+        let _one_at_a_time = lock(&self.routes);
+        let (_, before) = self.look_at(sink)?;
+        let now = if when == When::Now { VIA_CARD_ROUTE_SOURCE_NOW_MASK } else { 0 };
+        self.write_card(VIA_CARD_ROUTE_SOURCE, source.map_or(0, Port::encoded) | now)?;
+        Ok(before)
+    }
+
+    /// Waits until a sink takes what was set last: whether it is this source; `None` if it has not come to that.
+    fn settled(&self, sink: Port, source: Port) -> Result<Option<bool>> {
+        poll(self.timeouts().control, || {
+            let (pending, taken) = self.route_state(sink)?;
+            Ok((!pending).then_some(taken == Some(source)))
+        })
+    }
+
+    fn end_route(&self, route: &Route) -> Result<()> {
+        let (source, sink) = (route.source, route.sink);
+        // The app at the other end may be gone, and the sink have another source by now.
+        if self.route_state(sink)?.1 != Some(source) {
+            return Ok(());
+        }
+        self.set_route(None, sink, When::Between)?;
+        let free = || {
+            self.route_state(sink).map(|(pending, taken)| (!pending && taken != Some(source)).then_some(()))
+        };
+        if poll(GRACE.min(self.timeouts().control), free)?.is_some() {
+            return Ok(());
+        }
+        // The message does not end: it is cut short. What the sink does not accept it still gets, as its next owner would.
+        self.set_route(None, sink, When::Now)?;
+        poll(self.timeouts().control, || {
+            self.route_state(sink).map(|(_, taken)| (taken != Some(source)).then_some(()))
+        })?;
+        Ok(())
+    }
+}
+
+/// How long the end of a route waits for the end of the message on it.
+const GRACE: std::time::Duration = std::time::Duration::from_millis(100);
+
+/// A route of [`Card::route`]. It ends when the value is dropped, between two messages; a message that does not end within 100 ms is
+/// cut short.
+pub struct Route {
+    card: Arc<Card>,
+    source: Port,
+    sink: Port,
+}
+
+impl fmt::Debug for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Route")
+            .field("source", &self.source)
+            .field("sink", &self.sink)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Route {
+    /// Where it comes from.
+    pub fn source(&self) -> Port {
+        self.source
+    }
+
+    /// Where it goes to.
+    pub fn sink(&self) -> Port {
+        self.sink
+    }
+}
+
+impl Drop for Route {
+    fn drop(&mut self) {
+        if !self.card.is_ours() {
+            return;
+        }
+        if let Err(error) = self.card.end_route(self) {
+            tracing::warn!(%error, source = %self.source, sink = %self.sink, "a route could not be ended");
+        }
+    }
+}
