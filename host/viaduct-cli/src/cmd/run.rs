@@ -9,7 +9,7 @@ use viaduct_build::{Container, Manifest, Project, Variant};
 
 use crate::card::{CardArgs, CardSpec, Opened};
 use crate::fail::{Failure, Result, at, regular, usage};
-use crate::job::{Loaded, Message, Outcome, Routes, Values, number};
+use crate::job::{Loaded, Message, Outcome, Routes, Stage, Then, Values, as_one, number};
 use crate::route::Route;
 use crate::settings::{registers, setting};
 use crate::terminal::meter::Meter;
@@ -49,6 +49,9 @@ pub struct RunArgs {
     /// Value of a register of the app
     #[arg(long = "set", value_name = "REGISTER=VALUE", value_parser = setting)]
     pub set: Vec<(String, String)>,
+    /// A further app, which gets what the one before gives, on the card; and values of its registers. May be repeated
+    #[arg(long, value_name = "APP [REGISTER=VALUE]…")]
+    pub then: Vec<Then>,
     /// Slot to use; the first free one unless given
     #[arg(long)]
     pub slot: Option<usize>,
@@ -60,6 +63,10 @@ pub struct RunArgs {
 /// An app with all options of its run.
 pub struct Prepared {
     pub app: Manifest,
+    /// Further apps, in sequence.
+    behind: Vec<Stage>,
+    /// All of them as one.
+    whole: Manifest,
     pub routes: Routes,
     /// Values to write: the registers given by the user.
     given: Values,
@@ -71,9 +78,15 @@ impl RunArgs {
     /// Makes all checks that are possible before anything is built or changed.
     pub fn prepare(&self, app: Manifest) -> Result<Prepared> {
         let (values, given) = registers(&app, &self.set)?;
-        if self.check && app.model.is_none() {
-            return usage(format!("app {} has no golden model to check against", app.name));
+        let behind = (self.then.iter())
+            .map(|then| Stage::new(crate::project::find()?.load(&then.app)?, then))
+            .collect::<Result<Vec<_>>>()?;
+        for app in std::iter::once(&app).chain(behind.iter().map(|stage| &stage.app)) {
+            if self.check && app.model.is_none() {
+                return usage(format!("app {} has no golden model to check against", app.name));
+            }
         }
+        let whole = as_one(&app, &behind)?;
         for path in self.ins.iter().filter_map(Route::file) {
             let found = std::fs::metadata(path).map_err(at(path))?;
             if found.is_dir() {
@@ -85,13 +98,13 @@ impl RunArgs {
                 crate::process::closed::refuse(fd)?;
             }
         }
-        let routes = Routes::new(&app, &self.ins, &self.outs, self.check)?;
+        let routes = Routes::new(&whole, &self.ins, &self.outs, self.check)?;
         if routes.to_standard() && routes.prints() {
             return usage(
                 "one output goes to standard output, and one without a route would be printed there too; give it a file",
             );
         }
-        Ok(Prepared { app, routes, given, values })
+        Ok(Prepared { app, behind, whole, routes, given, values })
     }
 }
 
@@ -99,6 +112,15 @@ impl Prepared {
     /// Loads the image into a slot and sets the registers.
     pub fn load(&self, opened: &Opened, slot: Option<usize>, image: &[u8]) -> Result<Loaded<'_>> {
         Loaded::new(opened, slot, &self.app, image, &self.given)
+    }
+
+    /// Loads the further apps, each into a free slot. `image` finds their images.
+    fn load_behind(
+        &self,
+        loaded: &mut Loaded<'_>,
+        image: impl Fn(&Manifest) -> Result<Vec<u8>>,
+    ) -> Result<()> {
+        self.behind.iter().try_for_each(|stage| loaded.then(stage, &image(&stage.app)?))
     }
 
     /// Runs, and shows progress.
@@ -160,6 +182,11 @@ fn find(what: &RunArgs) -> Result<(Manifest, Origin)> {
 /// Runs the command.
 pub fn run(args: Args) -> Result {
     let (app, origin) = find(&args.what)?;
+    if !args.what.then.is_empty()
+        && args.what.ins.iter().chain(&args.what.outs).any(|route| route.endpoint.starts_with("virtio:"))
+    {
+        return usage("an app behind a function is alone: leave --then out");
+    }
     if let Some(kind) = virtio::function_of(&app, &args.what.ins, &args.what.outs, &args.card.card)? {
         return serve(&args, &app, &origin, kind);
     }
@@ -169,10 +196,13 @@ pub fn run(args: Args) -> Result {
     }
     let opened = args.card.open(Variant::Fast)?;
     let image = origin.image(&prepared.app, &opened)?;
+    let built = |app: &Manifest| Origin::Project(crate::project::find()?).image(app, &opened);
     let trace = args.trace.begin(&opened, &args.card.card, args.what.ins.iter().chain(&args.what.outs))?;
     let begun = std::time::Instant::now();
-    let outcome =
-        prepared.load(&opened, args.what.slot, &image).and_then(|loaded| prepared.run(&opened, &loaded));
+    let outcome = prepared.load(&opened, args.what.slot, &image).and_then(|mut loaded| {
+        prepared.load_behind(&mut loaded, built)?;
+        prepared.run(&opened, &loaded)
+    });
     let seconds = begun.elapsed().as_secs_f64();
     let traced = trace.map(Traced::end).transpose();
     let reported = outcome.and_then(|outcome| report(&args, &prepared, &origin, &outcome, seconds));
@@ -182,9 +212,13 @@ pub fn run(args: Args) -> Result {
 /// Checks and prints what a run has done.
 fn report(args: &Args, prepared: &Prepared, origin: &Origin, outcome: &Outcome, seconds: f64) -> Result {
     let verdict = match origin {
-        Origin::Project(project) if args.what.check => {
-            Some(prepared.routes.check(project, &prepared.app, &prepared.values, outcome)?)
-        }
+        Origin::Project(project) if args.what.check => Some(prepared.routes.check(
+            project,
+            &prepared.app,
+            &prepared.values,
+            &prepared.behind,
+            outcome,
+        )?),
         _ => None,
     };
     let simulated = matches!(args.card.card, CardSpec::Sim);
@@ -225,7 +259,7 @@ type Verdict = std::result::Result<u64, String>;
 
 fn print_json(prepared: &Prepared, outcome: &Outcome, verdict: Option<&Verdict>, seconds: f64) -> Result {
     let mut value = outcome.json();
-    value["app"] = json!(prepared.app.name);
+    value["app"] = json!(prepared.whole.name);
     value["host_seconds"] = json!(seconds);
     value["slowest"] = json!(slowest(outcome));
     value["messages"] = messages(&prepared.routes);
@@ -255,7 +289,7 @@ fn messages(routes: &Routes) -> serde_json::Value {
 fn print_text(prepared: &Prepared, o: &Outcome, verdict: Option<&Verdict>, simulated: Option<f64>) -> Result {
     for Message { output, of, hex } in prepared.routes.messages() {
         match of {
-            Some(name) if prepared.app.stream_out.len() == 1 => out(&digest(&hex, &name))?,
+            Some(name) if prepared.whole.stream_out.len() == 1 => out(&digest(&hex, &name))?,
             Some(name) => out(&format!("{output} {}", digest(&hex, &name)))?,
             None => out(&format!("{output} {hex}"))?,
         }
@@ -265,7 +299,7 @@ fn print_text(prepared: &Prepared, o: &Outcome, verdict: Option<&Verdict>, simul
     }
     tell!(
         "{}: {} bytes in, {} bytes out, {} cycles: {:.2} bytes per cycle, {:.2} GB/s at {} MHz",
-        prepared.app.name,
+        prepared.whole.name,
         o.bytes_in,
         o.bytes_out,
         o.cycles,

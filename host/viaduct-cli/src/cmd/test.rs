@@ -102,7 +102,7 @@ fn compare(
         (0, 0) => format!("{size} bytes of memory"),
         (i, o) => format!("{i} bytes in, {o} bytes out"),
     };
-    Ok(match routes.check(project, app, values, &outcome)? {
+    Ok(match routes.check(project, app, values, &[], &outcome)? {
         Ok(same) => Ok(format!("{done}, {} cycles, {same} bytes compared", outcome.cycles)),
         Err(difference) => Err(format!("{done}: {difference}")),
     })

@@ -7,6 +7,7 @@ mod figures;
 mod input;
 mod json;
 mod kept;
+mod line;
 mod memory;
 mod routes;
 
@@ -20,6 +21,7 @@ use viaduct_build::{Access, Manifest, Register};
 
 pub use self::figures::Outcome;
 pub use self::json::number;
+pub use self::line::{Stage, Then, as_one};
 use self::memory::Memory;
 pub use self::routes::{Message, Routes};
 use crate::card::{Opened, Simulated};
@@ -31,6 +33,8 @@ pub type Values = BTreeMap<String, Vec<u32>>;
 /// A slot with an app in it.
 pub struct Loaded<'a> {
     slot: Slot,
+    /// Those of further apps, each of which gets what the one before gives.
+    then: Vec<Slot>,
     sim: Option<Simulated>,
     app: &'a Manifest,
 }
@@ -69,7 +73,16 @@ impl<'a> Loaded<'a> {
         };
         slot.load(image)?;
         set_registers(&slot, app, values)?;
-        Ok(Loaded { slot, sim: opened.sim.clone(), app })
+        Ok(Loaded { slot, then: Vec::new(), sim: opened.sim.clone(), app })
+    }
+
+    /// Adds an app behind the others, in a slot of its own.
+    pub fn then(&mut self, stage: &Stage, image: &[u8]) -> Result<()> {
+        let slot = self.slot.card().any_slot()?;
+        slot.load(image)?;
+        set_registers(&slot, &stage.app, &stage.given)?;
+        self.then.push(slot);
+        Ok(())
     }
 
     /// Number of the slot.
@@ -158,6 +171,7 @@ impl<'a> Loaded<'a> {
         }
         let mut job =
             StreamJob::new(&self.slot).on_progress(progress).stop_if(crate::process::signals::waiting);
+        job = self.then.iter().fold(job, StreamJob::then);
         for (port, from) in &routes.inputs {
             job = job.input(*port, from.clone());
         }

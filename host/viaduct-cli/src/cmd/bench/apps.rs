@@ -66,7 +66,7 @@ pub fn stream(project: &Project, opened: &Opened, app: &Manifest, len: usize) ->
     };
     let loaded = Loaded::new(opened, None, app, &image(project, opened, app)?, &values)?;
     let outcome = loaded.run(&routes, |_| ())?;
-    match routes.check(project, app, &values, &outcome)? {
+    match routes.check(project, app, &values, &[], &outcome)? {
         Ok(_) => Ok(outcome),
         Err(difference) => Err(Failure::Check(format!("app {}: {difference}", app.name))),
     }
