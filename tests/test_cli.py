@@ -840,7 +840,7 @@ def test_info_card():
 
 
 # Every figure in card time, at reduced size.
-BENCH = ("bench", "dma", "mem", "apps", "virtio", "share", "calibrate", "--quick", "--json")
+BENCH = ("bench", "dma", "mem", "apps", "vio", "virtio", "share", "calibrate", "--quick", "--json")
 # A process that is busy half of the time, in turns of a scheduler's time slice.
 RESTLESS = """
 import time

@@ -12,6 +12,7 @@ mod plot;
 mod rng;
 mod share;
 mod sim;
+mod vio;
 mod virtio;
 mod worker;
 mod xdma;
@@ -68,6 +69,8 @@ enum What {
     Apps,
     /// Round trips and throughput of the network device
     Virtio,
+    /// Messages through apps in sequence, on the card
+    Vio,
     /// Card memory shared by four slots, and by small and large accesses
     Share,
     /// Card memory of profile f1 against the board it is calibrated to
@@ -99,6 +102,8 @@ struct Scale {
     fill: u64,
     calibrate_large: u64,
     calibrate_small: u64,
+    /// Messages that are sent through apps in sequence.
+    vio: &'static [usize],
     /// All rings, latencies and sizes of the network device.
     virtio_all: bool,
 }
@@ -116,6 +121,7 @@ impl Scale {
         fill: 8 << 20,
         calibrate_large: 8 << 20,
         calibrate_small: 2 << 20,
+        vio: &[64, 4 << 10, 64 << 10, 4 << 20],
         virtio_all: true,
     };
     const QUICK: Self = Self {
@@ -130,6 +136,7 @@ impl Scale {
         fill: 1 << 20,
         calibrate_large: 256 << 10,
         calibrate_small: 32 << 10,
+        vio: &[64, 16 << 10],
         virtio_all: false,
     };
 }
@@ -148,7 +155,7 @@ struct Figure {
 
 /// Runs the command.
 pub fn run(args: Args) -> Result {
-    let all = [What::Dma, What::Mem, What::Apps, What::Virtio, What::Sim];
+    let all = [What::Dma, What::Mem, What::Apps, What::Vio, What::Virtio, What::Sim];
     let what = if args.what.is_empty() { all.to_vec() } else { args.what.clone() };
     refuse_others(&args, &what)?;
     args.choice.check_resume()?;
@@ -178,6 +185,7 @@ pub fn run(args: Args) -> Result {
             What::Dma => dma::dma(&project, &card, &open()?, &scale, &mut plots)?,
             What::Mem => mem::mem(&project, &open()?, &scale, &mut plots)?,
             What::Apps => apps::apps(&project, &open()?, scale.app, &mut plots)?,
+            What::Vio => vio::vio(&project, &open()?, scale.vio, &mut plots)?,
         };
         if !args.json {
             for f in &new {

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `viaduct bench vio`: streams between apps on the card.
+
+use viaduct::{Endpoint, OutLength, SharedBytes, Slot, StreamJob};
+use viaduct_build::Project;
+
+use super::{Figure, image, size_of, wrong};
+use crate::card::Opened;
+use crate::cmd::bench::plot::{Form, Kind, Plot};
+use crate::fail::Result;
+use crate::random::Random;
+
+/// The app that passes on what it gets, a beat a cycle.
+const APP: &str = "pass";
+
+/// Messages through one to four apps in sequence: on the card, and by host memory between any two, as without routes.
+pub fn vio(
+    project: &Project,
+    opened: &Opened,
+    sizes: &[usize],
+    plots: &mut Vec<Plot>,
+) -> Result<Vec<Figure>> {
+    let app = project.load(APP)?;
+    let image = image(project, opened, &app)?;
+    let slots = (0..opened.card.info().slots)
+        .map(|index| {
+            let slot = opened.card.slot(index)?;
+            slot.load(&image)?;
+            Ok(slot)
+        })
+        .collect::<viaduct::Result<Vec<Slot>>>()?;
+    let mut random = Random(5);
+    let mut figures = Vec::new();
+    for &size in sizes {
+        let data = random.bytes(size);
+        let mut plot = Plot::new(
+            &format!("vio-{size}"),
+            Form::Bars,
+            &format!("A message of {} through apps in sequence", size_of(size as u64)),
+            "from and to host memory; each app passes on a beat a cycle".to_owned(),
+            ["apps", "cycles"],
+        );
+        // Once, so that nothing is used for the first time below.
+        message(&slots.iter().collect::<Vec<_>>(), &data)?;
+        let mut two = 0;
+        for apps in 1..=slots.len() {
+            let line: Vec<&Slot> = slots[..apps].iter().collect();
+            let routed = message(&line, &data)?;
+            let mut by_host = 0;
+            for slot in &line {
+                by_host += message(&[*slot], &data)?;
+            }
+            if apps == 2 {
+                two = routed;
+            }
+            plot.add(Kind::Ours, "on the card", &apps.to_string(), 0.0, routed as f64);
+            plot.add(Kind::Rival, "by host memory", &apps.to_string(), 0.0, by_host as f64);
+            // One app gets the commands for input and output by one ring, two by a ring each: what an app adds is seen from the third on.
+            let added = match apps {
+                0..=2 => String::new(),
+                _ => format!(
+                    ", {:+.1} for each app behind the second",
+                    (routed as f64 - two as f64) / (apps - 2) as f64
+                ),
+            };
+            let times = by_host as f64 / routed as f64;
+            let more = match apps {
+                1 => String::new(),
+                _ => format!("{added}; by host memory {by_host}, {times:.2} times as many"),
+            };
+            figures.push(Figure {
+                what: format!("{apps} × {APP}, {}", size_of(size as u64)),
+                value: size as f64 / routed as f64,
+                unit: "B/cycle",
+                note: format!("{routed} cycles{more}"),
+            });
+        }
+        plots.push(plot);
+    }
+    Ok(figures)
+}
+
+/// Sends one message through these apps; the cycles from its first command to its last completion.
+fn message(line: &[&Slot], data: &[u8]) -> Result<u64> {
+    let (Some((first, behind)), out) = (line.split_first(), SharedBytes::default()) else { return Ok(0) };
+    let job = behind.iter().fold(StreamJob::new(first), |job, slot| job.then(slot));
+    let report = job
+        .input(0, Endpoint::bytes("in", SharedBytes::new(data.to_vec())))
+        .output(0, Endpoint::bytes("out", out.clone()), OutLength::Same)
+        .run()?;
+    match out.take() == data {
+        true => Ok(report.cycles),
+        false => wrong(&format!("a message of {} through {} apps", size_of(data.len() as u64), line.len())),
+    }
+}
