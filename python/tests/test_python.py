@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import errno
 import gc
+import hashlib
 import importlib.util
 import io
 import os
@@ -96,6 +97,36 @@ def test_sha256_gives_a_digest(card: viaduct.Card):
 
 
 # ---------------------------------------------------------------- arrays
+
+
+def test_apps_of_several_slots_are_in_sequence(card: viaduct.Card, tmp_path: Path):
+    key, iv = bytes(range(32)), bytes(range(100, 116))
+    with (
+        card.load("aes") as there,
+        card.load("pass") as between,
+        card.load("aes") as back,
+        card.load("sha256") as digest,
+    ):
+        for slot in (there, back):
+            slot.set(key=key, iv=iv)
+        plain = data(100_003)
+        out = there.run(plain, then=[between, back])
+        assert np.array_equal(out, plain) and out.dtype == plain.dtype
+        told = there.run(plain, then=[digest])
+        secret = there.run(plain)
+        assert bytes(told) == hashlib.sha256(secret.tobytes()).digest()
+        # Also in the background, and to a file.
+        report = there.transfer_async({"in": plain}, {"out": tmp_path / "d"}, then=[between, digest]).result(
+            60
+        )
+        assert (tmp_path / "d").read_bytes() == bytes(told) and report.bytes_in == plain.nbytes
+        for wrong, why in (([there], "running"), ([digest, between, digest], "running")):
+            with pytest.raises(viaduct.Error, match=why):
+                there.run(plain, then=wrong)
+        # After a failure all of them work, with their registers.
+        with pytest.raises(viaduct.ArgumentError, match="empty"):
+            there.run(b"", then=[back])
+        assert np.array_equal(there.run(plain, then=[back]), plain)
 
 
 def test_what_is_not_data_is_refused_by_name(card: viaduct.Card):

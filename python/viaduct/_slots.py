@@ -11,7 +11,7 @@ import os
 import stat
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Mapping as MappingOf
 from concurrent.futures import Future
 from types import TracebackType
@@ -108,14 +108,19 @@ class Slot(Handle):
         *,
         progress: Callable[[Progress], None] | None = None,
         chunk: int = 0,
+        then: "Sequence[Slot]" = (),
     ) -> Array:
         """Sends `data` through an app with one output and at most one input; returns the output.
+
+        The apps of the slots in `then` follow it, on the card: what one gives, the next one gets, and the output is that
+        of the last. Each has one input and one output, and no memory port.
 
         If the app's output is as long as its input and `data` is an array, the result has its type and
         shape; else it is a one-dimensional array of bytes. The result is not copied: it is the library's
         buffer. `report` has the results of the run.
         """
-        inputs, outputs = self._names("in"), self._names("out")
+        last = then[-1] if then else self
+        inputs, outputs = self._names("in"), last._names("out")
         if len(outputs) != 1 or len(inputs) != (data is not None):
             raise ArgumentError(
                 -1,
@@ -126,9 +131,9 @@ class Slot(Handle):
         if data is not None:
             routes.add_input(inputs[0], data)
         routes.add(outputs[0], lib.OUT, capacity=lib.ALLOCATE)
-        self._run(routes, progress, chunk, durable=False)
+        self._run(routes, progress, chunk, durable=False, then=then)
         made = adopt(routes.routes[-1])
-        same = self.ports["out", outputs[0]].length == "same"
+        same = last.ports["out", outputs[0]].length == "same"
         if same and isinstance(data, np.ndarray) and data.nbytes == made.nbytes:
             return made.view(data.dtype).reshape(data.shape)
         return made
@@ -141,8 +146,10 @@ class Slot(Handle):
         progress: Callable[[Progress], None] | None = None,
         chunk: int = 0,
         durable: bool = False,
+        then: "Sequence[Slot]" = (),
     ) -> Report:
-        """Sends data through any app: maps each stream's name to its file or memory.
+        """Sends data through any app: maps each stream's name to its file or memory. Outputs are those of the last app, if
+        others follow (`then`, as for `run`).
 
         Outputs into memory need writable, contiguous arrays. `chunk` is the number of bytes moved by one
         command (0: the library's default), `durable` waits until output files are on stable storage.
@@ -152,7 +159,7 @@ class Slot(Handle):
             routes.add_input(name, source)
         for name, sink in outputs.items():
             routes.add_output(name, sink)
-        return self._run(routes, progress, chunk, durable)
+        return self._run(routes, progress, chunk, durable, then)
 
     def run_async(
         self,
@@ -160,12 +167,13 @@ class Slot(Handle):
         *,
         progress: Callable[[Progress], None] | None = None,
         chunk: int = 0,
+        then: "Sequence[Slot]" = (),
     ) -> "Future[Array]":
         """Begins `run`, whose data must stay as it is meanwhile; one run begins when the one before has ended. `progress` is
         called on its thread. Until all of them have ended the other methods that run the app raise BusyError. A run is
         stopped by an exception in `progress`, by an exception that leaves the `with` of the slot, and at the end of the
         program."""
-        return self._begun["streams"].begin(lambda: self.run(data, progress=progress, chunk=chunk))
+        return self._begun["streams"].begin(lambda: self.run(data, progress=progress, chunk=chunk, then=then))
 
     def transfer_async(
         self,
@@ -175,26 +183,38 @@ class Slot(Handle):
         progress: Callable[[Progress], None] | None = None,
         chunk: int = 0,
         durable: bool = False,
+        then: "Sequence[Slot]" = (),
     ) -> "Future[Report]":
         """Begins `transfer`, as `run_async` begins `run`."""
         return self._begun["streams"].begin(
-            lambda: self.transfer(inputs, outputs, progress=progress, chunk=chunk, durable=durable)
+            lambda: self.transfer(inputs, outputs, progress=progress, chunk=chunk, durable=durable, then=then)
         )
 
     def _names(self, direction: str) -> list[str]:
         return [name for way, name in self.ports if way == direction]
 
     def _run(
-        self, routes: "Routes", progress: Callable[[Progress], None] | None, chunk: int, durable: bool
+        self,
+        routes: "Routes",
+        progress: Callable[[Progress], None] | None,
+        chunk: int,
+        durable: bool,
+        then: "Sequence[Slot]",
     ) -> Report:
-        self._begun["streams"].check_turn()
+        line = [self, *then]
+        for slot in line:
+            slot._begun["streams"].check_turn()
         watch = Watch(progress)
         options = watch.options(chunk_bytes=in_range("chunk", chunk, 0, 2**64), durable=durable)
         array = (lib.Route * len(routes.routes))(*routes.routes)
         raw = lib.ReportStruct()
         try:
             with watch:
-                library.call("run", self._handle, array, len(array), options, raw)
+                if then:
+                    slots = (lib.HANDLE * len(line))(*(slot._handle for slot in line))
+                    library.call("run_through", slots, len(line), array, len(array), options, raw)
+                else:
+                    library.call("run", self._handle, array, len(array), options, raw)
         except BaseException:
             # The run may have ended before it could be stopped.
             for route in array:

@@ -279,10 +279,18 @@ typedef struct viaduct_report {
 int viaduct_run(viaduct_slot* slot, viaduct_route* routes, size_t count, const viaduct_run_options* options,
                 viaduct_report* report);
 
-/* The same, but it goes on while the program does something else, on a thread that also calls `progress`: the
- * result is that of viaduct_wait(). Until that has returned it, routes, options, report and all that they
- * point to are the library's. The slot has this run when it returns: a later one gets VIADUCT_E_BUSY, and -1
- * with EBUSY is returned if there was one before. Returns as the functions for mappings do, see there. */
+/* The same through the apps of several slots of one card in sequence: what an app gives, the next one gets,
+ * on the card. Inputs are those of the first, outputs those of the last; in between each has one output and
+ * one input, and no memory port. An empty input is an error. Of the report, beats and misses are those of the
+ * first slot. If the app of one breaks a rule the run fails, and all are reset. */
+int viaduct_run_through(viaduct_slot* const* slots, size_t slot_count, viaduct_route* routes, size_t count,
+                        const viaduct_run_options* options, viaduct_report* report);
+
+/* The same as viaduct_run(), but it goes on while the program does something else, on a thread that also
+ * calls `progress`: the result is that of viaduct_wait(). Until that has returned it, routes, options, report
+ * and all that they point to are the library's. The slot has this run when it returns: a later one gets
+ * VIADUCT_E_BUSY, and -1 with EBUSY is returned if there was one before. Returns as the functions for
+ * mappings do, see there. */
 typedef struct viaduct_pending viaduct_pending;
 
 int viaduct_run_begin(viaduct_slot* slot, viaduct_route* routes, size_t count,

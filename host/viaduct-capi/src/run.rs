@@ -34,8 +34,73 @@ pub unsafe extern "C" fn viaduct_run(
     // SAFETY: the program gives what the header says.
     call(|| unsafe {
         let taken = Taken::new(SLOTS.get(slot)?, Kind::Streams)?;
-        run_on(&taken.slot, routes, count, options, report)
+        run_on(Line(&[&*taken.slot]), routes, count, options, report)
     })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_run_through(
+    slots: *const Handle<Slot>,
+    slot_count: usize,
+    routes: *mut Route,
+    count: usize,
+    options: *const RunOptions,
+    report: *mut Report,
+) -> c_int {
+    // SAFETY: the program gives what the header says.
+    call(|| unsafe {
+        let listed = args::list(slots, slot_count, "slots")?;
+        if listed.is_empty() {
+            return fail(Code::Argument, "no slot is listed; give at least one");
+        }
+        let taken = (listed.iter())
+            .map(|slot| Taken::new(SLOTS.get(*slot)?, Kind::Streams))
+            .collect::<Result<Vec<_>>>()?;
+        let slots: Vec<&Slot> = taken.iter().map(|taken| &*taken.slot).collect();
+        let line = Line(&slots);
+        line.check()?;
+        run_on(line, routes, count, options, report)
+    })
+}
+
+/// Slots whose apps are in sequence; at least one.
+#[derive(Clone, Copy)]
+struct Line<'a>(&'a [&'a Slot]);
+
+impl<'a> Line<'a> {
+    /// The app that has the stream of a route.
+    fn end(self, output: bool) -> &'a Slot {
+        if output { self.0[self.0.len() - 1] } else { self.0[0] }
+    }
+
+    /// Whether the apps can be in sequence.
+    fn check(self) -> Result<()> {
+        for pair in self.0.windows(2) {
+            for (slot, streams, way) in [
+                (pair[0], pair[0].app.stream_out.len(), "output"),
+                (pair[1], pair[1].app.stream_in.len(), "input"),
+            ] {
+                let name = &slot.app.name;
+                if streams != 1 || slot.app.memory.is_some() {
+                    let text = format!(
+                        "app {name} has {streams} {way}s; in sequence it needs one, and no memory port"
+                    );
+                    return fail(Code::Argument, text);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Length of an output of the last app: as long as its own input may be another length than that of the first.
+    fn length(self, port: usize) -> Length {
+        let same = |slot: &&Slot| matches!(slot.app.stream_out[0].length, Length::Same);
+        match self.end(true).app.stream_out[port].length {
+            Length::Same if !self.0[..self.0.len() - 1].iter().all(same) => Length::Any,
+            length => length,
+        }
+    }
 }
 
 /// See the header.
@@ -52,18 +117,18 @@ pub unsafe extern "C" fn viaduct_run_begin(
     let work = move |slot: &Slot| {
         let (routes, options, report) = lent.get();
         // SAFETY: they stay until the end of the run is told, as the header says.
-        unsafe { run_on(slot, routes, count, options, report) }
+        unsafe { run_on(Line(&[slot]), routes, count, options, report) }
     };
     // SAFETY: the program gives what the header says: an exclusive location for a handle.
     unsafe { begun_run(slot, Kind::Streams, pending, work) }
 }
 
-/// A run of a slot that is taken for it.
+/// A run of slots that are taken for it.
 ///
 /// # Safety
 /// The pointers are as the header says of `viaduct_run`.
 unsafe fn run_on(
-    slot: &Slot,
+    line: Line<'_>,
     routes: *mut Route,
     count: usize,
     options: *const RunOptions,
@@ -74,19 +139,18 @@ unsafe fn run_on(
     if !routes.is_aligned() || routes.is_null() && count > 0 {
         return fail(Code::Argument, format!("routes is not the address of {count} routes"));
     }
-    let most = slot.app.stream_in.len() + slot.app.stream_out.len();
+    let (first, last) = (&line.end(false).app, &line.end(true).app);
+    let most = first.stream_in.len() + last.stream_out.len();
     if count > most {
-        return fail(
-            Code::Argument,
-            format!("{count} routes are too many: app {} has {most} streams", slot.app.name),
-        );
+        let text = format!("{count} routes are too many: app {} has {most} streams", first.name);
+        return fail(Code::Argument, text);
     }
     let routes: &mut [Route] =
         // SAFETY: not NULL and aligned, as checked above; the caller gives `count` initialised routes that are the library's
         // during the call, and `count` is at most the number of an app's streams.
         if count == 0 { &mut [] } else { unsafe { std::slice::from_raw_parts_mut(routes, count) } };
     // SAFETY: what the routes point to is as the header says, or the program is wrong.
-    let done = unsafe { run(slot, routes, options)? };
+    let done = unsafe { run(line, routes, options)? };
     if let Some(report) = report {
         report.write(done);
     }
@@ -190,30 +254,31 @@ struct Way {
 
 /// # Safety
 /// Strings and memory of the routes are as the header says.
-unsafe fn run(slot: &Slot, routes: &mut [Route], options: Option<&RunOptions>) -> Result<Report> {
-    slot.check_required()?;
+unsafe fn run(line: Line<'_>, routes: &mut [Route], options: Option<&RunOptions>) -> Result<Report> {
+    line.0.iter().try_for_each(|slot| slot.check_required())?;
+    let slot = line.end(false);
     let mut ways: Vec<Way> = Vec::new();
     for (index, route) in routes.iter().enumerate() {
         check_zero(&format!("reserved of routes[{index}]"), i64::from(route.reserved))?;
         // SAFETY: the caller promises the same of each route.
-        let way = unsafe { way(slot, route)? };
+        let way = unsafe { way(line, route)? };
         if ways.iter().any(|w| (w.port, w.output) == (way.port, way.output)) {
             let direction = if way.output { "output" } else { "input" };
-            let name = name(slot, &way);
+            let name = name(line, &way);
             return fail(Code::Argument, format!("{direction} {name} has two routes; give one"));
         }
         ways.push(way);
     }
-    check_complete(slot, &ways)?;
-    check_room(slot, routes, &ways)?;
+    check_complete(line, &ways)?;
+    check_room(line, routes, &ways)?;
 
     let before = slot.slot.counters()?;
     let denied = slot.slot.pager_stats().denied;
     let told = Told::new(options);
-    let done = match job(slot, &ways, options, told.as_ref()).run() {
+    let done = match job(line, &ways, options, told.as_ref()).run() {
         Ok(done) => done,
         Err(error) => {
-            slot.write_again();
+            line.0.iter().for_each(|slot| slot.write_again());
             return Err(error.into());
         }
     };
@@ -230,7 +295,7 @@ unsafe fn run(slot: &Slot, routes: &mut [Route], options: Option<&RunOptions>) -
             continue;
         }
         // SAFETY: the caller promises it of each route that leads to memory.
-        if let Err(failure) = unsafe { hand_over(route, bytes.take(), name(slot, way)) } {
+        if let Err(failure) = unsafe { hand_over(route, bytes.take(), name(line, way)) } {
             outcome = Err(failure);
         }
     }
@@ -239,8 +304,7 @@ unsafe fn run(slot: &Slot, routes: &mut [Route], options: Option<&RunOptions>) -
 
 /// # Safety
 /// See [`run`].
-unsafe fn way(slot: &Slot, route: &Route) -> Result<Way> {
-    let app = &slot.app;
+unsafe fn way(line: Line<'_>, route: &Route) -> Result<Way> {
     let output = match route.direction {
         types::IN => false,
         types::OUT => true,
@@ -251,6 +315,7 @@ unsafe fn way(slot: &Slot, route: &Route) -> Result<Way> {
             );
         }
     };
+    let app = &line.end(output).app;
     let names: Vec<&str> = match output {
         false => app.stream_in.iter().map(|s| s.name.as_str()).collect(),
         true => app.stream_out.iter().map(|s| s.name.as_str()).collect(),
@@ -296,7 +361,8 @@ unsafe fn way(slot: &Slot, route: &Route) -> Result<Way> {
 }
 
 /// Name of the stream of a route.
-fn name<'a>(slot: &'a Slot, way: &Way) -> &'a str {
+fn name<'a>(line: Line<'a>, way: &Way) -> &'a str {
+    let slot = line.end(way.output);
     match way.output {
         false => &slot.app.stream_in[way.port].name,
         true => &slot.app.stream_out[way.port].name,
@@ -304,9 +370,9 @@ fn name<'a>(slot: &'a Slot, way: &Way) -> &'a str {
 }
 
 /// Every stream needs a route: without one the app would block for ever.
-fn check_complete(slot: &Slot, ways: &[Way]) -> Result<()> {
-    let inputs = slot.app.stream_in.iter().map(|s| (false, &s.name)).enumerate();
-    let outputs = slot.app.stream_out.iter().map(|s| (true, &s.name)).enumerate();
+fn check_complete(line: Line<'_>, ways: &[Way]) -> Result<()> {
+    let inputs = line.end(false).app.stream_in.iter().map(|s| (false, &s.name)).enumerate();
+    let outputs = line.end(true).app.stream_out.iter().map(|s| (true, &s.name)).enumerate();
     for (port, (output, name)) in inputs.chain(outputs) {
         if !ways.iter().any(|way| (way.port, way.output) == (port, output)) {
             let direction = if output { "output" } else { "input" };
@@ -317,10 +383,10 @@ fn check_complete(slot: &Slot, ways: &[Way]) -> Result<()> {
 }
 
 /// Fails before the run if an output is known not to fit.
-fn check_room(slot: &Slot, routes: &mut [Route], ways: &[Way]) -> Result<()> {
+fn check_room(line: Line<'_>, routes: &mut [Route], ways: &[Way]) -> Result<()> {
     for (route, way) in routes.iter_mut().zip(ways).filter(|(_, way)| way.output && way.bytes.is_some()) {
-        let stream = &slot.app.stream_out[way.port];
-        let needed = match stream.length {
+        let stream = &line.end(true).app.stream_out[way.port];
+        let needed = match line.length(way.port) {
             Length::Any => None,
             Length::Message(bytes) => Some(bytes),
             Length::Same => {
@@ -342,18 +408,19 @@ fn too_small(name: &str, needed: u64, capacity: u64) -> String {
 }
 
 fn job<'a>(
-    slot: &'a Slot,
+    line: Line<'a>,
     ways: &[Way],
     options: Option<&RunOptions>,
     told: Option<&'a Told>,
 ) -> StreamJob<'a> {
-    let mut job = StreamJob::new(&slot.slot);
+    let first = StreamJob::new(&line.end(false).slot);
+    let mut job = line.0[1..].iter().fold(first, |job, slot| job.then(&slot.slot));
     for way in ways {
         let (port, endpoint) = (way.port as u8, way.endpoint.clone());
         job = match way.output {
             false => job.input(port, endpoint),
             true => {
-                let length = match slot.app.stream_out[way.port].length {
+                let length = match line.length(way.port) {
                     Length::Any => OutLength::Any,
                     Length::Same => OutLength::Same,
                     Length::Message(bytes) => OutLength::Message(bytes),

@@ -11,6 +11,7 @@ mod cmd;
 mod fail;
 mod functions;
 mod job;
+mod line;
 mod options;
 mod project;
 mod random;

@@ -9,7 +9,8 @@ use viaduct_build::{Container, Manifest, Project, Variant};
 
 use crate::card::{CardArgs, CardSpec, Opened};
 use crate::fail::{Failure, Result, at, regular, usage};
-use crate::job::{Loaded, Message, Outcome, Routes, Stage, Then, Values, as_one, number};
+use crate::job::{Loaded, Message, Outcome, Routes, Stage, Values, number};
+use crate::line::{Then, as_one};
 use crate::route::Route;
 use crate::settings::{registers, setting};
 use crate::terminal::meter::Meter;
@@ -79,7 +80,7 @@ impl RunArgs {
     pub fn prepare(&self, app: Manifest) -> Result<Prepared> {
         let (values, given) = registers(&app, &self.set)?;
         let behind = (self.then.iter())
-            .map(|then| Stage::new(crate::project::find()?.load(&then.app)?, then))
+            .map(|then| then.stage(crate::project::find()?.load(&then.app)?))
             .collect::<Result<Vec<_>>>()?;
         for app in std::iter::once(&app).chain(behind.iter().map(|stage| &stage.app)) {
             if self.check && app.model.is_none() {

@@ -7,7 +7,6 @@ mod figures;
 mod input;
 mod json;
 mod kept;
-mod line;
 mod memory;
 mod routes;
 
@@ -21,7 +20,6 @@ use viaduct_build::{Access, Manifest, Register};
 
 pub use self::figures::Outcome;
 pub use self::json::number;
-pub use self::line::{Stage, Then, as_one};
 use self::memory::Memory;
 pub use self::routes::{Message, Routes};
 use crate::card::{Opened, Simulated};
@@ -29,6 +27,15 @@ use crate::fail::{Failure, Result, usage};
 
 /// Values of registers, little-endian words.
 pub type Values = BTreeMap<String, Vec<u32>>;
+
+/// An app of the run behind the first one.
+pub struct Stage {
+    pub app: Manifest,
+    /// Values to write: the registers given by the user.
+    pub given: Values,
+    /// Values for the golden model: these and the reset values.
+    pub values: Values,
+}
 
 /// A slot with an app in it.
 pub struct Loaded<'a> {

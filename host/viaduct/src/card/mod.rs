@@ -432,6 +432,16 @@ impl Card {
         Ok(())
     }
 
+    /// Whether the card was built with a function.
+    pub(crate) fn check_function(&self, kind: FunctionKind) -> Result<()> {
+        let at = VIA_FN_BASE + (u64::from(kind.number()) - 1) * VIA_FN_STRIDE + VIA_FN_STATUS;
+        let status = self.pci.read32(VIA_FN_BAR as u8, at)?;
+        if status == u32::MAX || status & VIA_FN_STATUS_PRESENT_MASK == 0 {
+            return Err(Error::Invalid(format!("this card was built without function {kind}")));
+        }
+        Ok(())
+    }
+
     pub(crate) fn check_slot(&self, slot: usize) -> Result<()> {
         if slot < self.info.slots {
             return Ok(());

@@ -120,7 +120,7 @@ impl Card {
                     self.check_running(slot)?;
                 }
                 Port::Board(kind) if BOARD.contains(&kind) => {
-                    self.function(kind)?;
+                    self.check_function(kind)?;
                 }
                 Port::Board(_) | Port::Function(_) => {
                     let names = BOARD.map(|kind| Port::Board(kind).to_string()).join(" and ");

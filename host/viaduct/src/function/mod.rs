@@ -83,12 +83,8 @@ impl fmt::Debug for Function {
 
 impl Function {
     pub(crate) fn open(card: Arc<Card>, kind: FunctionKind) -> Result<Self> {
-        let function = Self { card, kind };
-        let status = function.read(VIA_FN_STATUS)?;
-        if status == u32::MAX || status & VIA_FN_STATUS_PRESENT_MASK == 0 {
-            return Err(Error::Invalid(format!("this card was built without function {kind}")));
-        }
-        Ok(function)
+        card.check_function(kind)?;
+        Ok(Self { card, kind })
     }
 
     /// Which function this is.

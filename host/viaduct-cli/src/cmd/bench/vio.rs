@@ -34,9 +34,9 @@ pub fn vio(
     for &size in sizes {
         let data = random.bytes(size);
         let mut plot = Plot::new(
-            &format!("vio-{size}"),
+            format!("vio-{size}"),
             Form::Bars,
-            &format!("A message of {} through apps in sequence", size_of(size as u64)),
+            format!("A message of {} through apps in sequence", size_of(size as u64)),
             "from and to host memory; each app passes on a beat a cycle".to_owned(),
             ["apps", "cycles"],
         );

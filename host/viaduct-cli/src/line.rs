@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use viaduct_build::{Length, Manifest};
 
-use super::Values;
 use crate::fail::{Result, usage};
+use crate::job::Stage;
 use crate::settings::{registers, setting};
 
 /// `APP [REGISTER=VALUE]...` as given by the user.
@@ -28,25 +28,17 @@ impl FromStr for Then {
     }
 }
 
-/// An app of the run behind the first one.
-pub struct Stage {
-    pub app: Manifest,
-    /// Values to write: the registers given by the user.
-    pub given: Values,
-    /// Values for the golden model: these and the reset values.
-    pub values: Values,
-}
-
-impl Stage {
-    pub fn new(app: Manifest, then: &Then) -> Result<Self> {
+impl Then {
+    /// The app, with its registers.
+    pub fn stage(&self, app: Manifest) -> Result<Stage> {
         if app.stream_in.len() != 1 || app.memory.is_some() {
             return usage(format!(
                 "app {} cannot follow another one: it needs exactly one input, a stream",
                 app.name
             ));
         }
-        let (values, given) = registers(&app, &then.set)?;
-        Ok(Self { app, given, values })
+        let (values, given) = registers(&app, &self.set)?;
+        Ok(Stage { app, given, values })
     }
 }
 
