@@ -194,6 +194,37 @@ def test_an_app_breaks_a_rule_of_streams(mode: int, neighbour: Neighbour, bad: v
     is_well(bad)
 
 
+# What a run through several apps says of such an app: what comes of it goes to the next one.
+IN_SEQUENCE = {
+    16: f"gave 0 bytes: nothing happened for {STALL:g}s",
+    17: "was isolated: .*broke the stream contract",
+    18: "promises no more|nothing happened",
+    19: f"gave 0 bytes: nothing happened for {STALL:g}s",
+    20: "ended output 0 after 64 bytes.*promises 5000",
+    21: "was isolated: .*broke the stream contract",
+    22: "was isolated: .*broke the stream contract",
+}
+
+
+@pytest.mark.parametrize("mode", IN_SEQUENCE)
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_an_app_breaks_a_rule_in_a_sequence_of_apps(
+    mode: int, place: int, neighbour: Neighbour, card: viaduct.Card, bad: viaduct.Slot
+):
+    data = np.arange(5000, dtype=np.uint8)
+    with card.load(app("pass")) as one, card.load(app("pass")) as other:
+        line = [one, other]
+        line.insert(place, bad)
+        bad.set(mode=mode)
+        with fails(viaduct.AppError, IN_SEQUENCE[mode]):
+            line[0].run(data, then=line[1:])
+        # All of them work again, alone and together.
+        assert np.array_equal(other.run(data), data)
+        bad.set(mode=GOOD)
+        assert np.array_equal(line[0].run(data, then=line[1:]), data)
+    is_well(bad)
+
+
 def test_an_app_lets_valid_fall(neighbour: Neighbour, card: viaduct.Card):
     what = fails(viaduct.AppError, "dropped valid.*correct the app")
     with card.load(app("unstable")) as slot, slot.map(length=1 << 17) as mapping, what:

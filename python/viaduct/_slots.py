@@ -113,7 +113,7 @@ class Slot(Handle):
         """Sends `data` through an app with one output and at most one input; returns the output.
 
         The apps of the slots in `then` follow it, on the card: what one gives, the next one gets, and the output is that
-        of the last. Each has one input and one output, and no memory port.
+        of the last. Each has one input and one output.
 
         If the app's output is as long as its input and `data` is an array, the result has its type and
         shape; else it is a one-dimensional array of bytes. The result is not copied: it is the library's

@@ -82,10 +82,8 @@ impl<'a> Line<'a> {
                 (pair[1], pair[1].app.stream_in.len(), "input"),
             ] {
                 let name = &slot.app.name;
-                if streams != 1 || slot.app.memory.is_some() {
-                    let text = format!(
-                        "app {name} has {streams} {way}s; in sequence it needs one, and no memory port"
-                    );
+                if streams != 1 {
+                    let text = format!("app {name} has {streams} {way}s; in sequence it needs one");
                     return fail(Code::Argument, text);
                 }
             }

@@ -181,6 +181,7 @@ impl<'a> StreamJob<'a> {
         let slots: Vec<&Slot> = std::iter::once(slot).chain(self.then.iter().copied()).collect();
         let mut run = Run {
             routes: chain(&slots)?,
+            seen: vec![0; slots.len()],
             slots,
             feeds: Vec::new(),
             drains: Vec::new(),
@@ -205,7 +206,7 @@ impl<'a> StreamJob<'a> {
         if !streams {
             run.drains.iter_mut().try_for_each(Drain::begin)?;
         }
-        run.go(self.progress.as_deref_mut())?;
+        run.go(self.progress.as_deref_mut()).map_err(|error| run.cause(error))?;
         run.close(self.durable)
     }
 
@@ -626,6 +627,8 @@ struct Run<'a, 'b> {
     slots: Vec<&'a Slot>,
     /// Between them.
     routes: Vec<Route>,
+    /// Activity of those that are neither first nor last, as it was last looked at.
+    seen: Vec<u64>,
     feeds: Vec<Feed>,
     drains: Vec<Drain>,
     start: u64,
@@ -699,6 +702,20 @@ impl<'a> Run<'a, '_> {
                 });
             }
             check_stop(&mut self.stop)?;
+        }
+    }
+
+    /// What has caused an error: if an app of several was isolated, the others have only met the consequences.
+    fn cause(&self, error: Error) -> Error {
+        let isolated = |slot: &&Slot| match slot.check() {
+            Err(isolated) if matches!(isolated, Error::Isolated { .. }) && !isolated.by_reset() => {
+                Some(isolated)
+            }
+            _ => None,
+        };
+        match self.slots.len() {
+            1 => error,
+            _ => self.slots.iter().find_map(isolated).unwrap_or(error),
         }
     }
 
@@ -777,9 +794,19 @@ impl<'a> Run<'a, '_> {
         waits.outside(outside);
         loop {
             let end = self.stop.is_some().then(|| Instant::now() + ASK_STOP);
-            let found = wait_for_any(&self.slots, &mut waits, &what, end, |index, st| Ok(look(index, st)))?;
-            if let Some(found) = found {
-                return Ok(found);
+            let seen = &mut self.seen;
+            let found = wait_for_any(&self.slots, &mut waits, &what, end, |index, st| {
+                // Of an app in between there is nothing to be collected, but perhaps it has broken a rule.
+                let stirs = index != 0
+                    && index != last
+                    && std::mem::replace(&mut seen[index], st.activity) != st.activity;
+                Ok(look(index, st).or_else(|| stirs.then(Default::default)))
+            })?;
+            if let Some((taken, arrived)) = found {
+                if taken.is_empty() && arrived.is_empty() {
+                    self.slots[1..last].iter().try_for_each(|slot| slot.check())?;
+                }
+                return Ok((taken, arrived));
             }
             check_stop(&mut self.stop)?;
             self.slots[0].card().check_process()?;
