@@ -14,7 +14,8 @@
 //   a_short, a_told   a message is cut short only by `now_i` or its source, and that is told
 //   a_kept       with `now_i`, or once the sink has left its source, a source sends nothing while it is to be taken and is not yet
 //
-// Source 1 waits for a sink, source 2 does not. Nothing is assumed: sources offer and withdraw what they like. That words leave the FIFO as
+// Source 1 waits for a sink, source 2 does not. Sources offer and withdraw what they like; that one
+// begins anew (`fresh_i`) is assumed only while no sink takes it. That words leave the FIFO as
 // they came is proved in fifo.
 
 module vio
@@ -27,6 +28,7 @@ module vio
   input logic [1:0] cut_i,
   input logic [1:0] m_ready_i,
   input logic [2:1] s_cut_i,
+  input logic [2:1] fresh_i,
   input logic [2:1] s_valid_i,
   input logic [2:1] s_last_i,
   input logic [6:0] s_id_i
@@ -46,7 +48,7 @@ module vio
       .clk_i,
       .rst_ni,
       .cut_i  (s_cut_i[i]),
-      .fresh_i(1'b0),
+      .fresh_i(fresh_i[i]),
       .valid_i(s_valid_i[i]),
       .last_i (s_last_i[i]),
       .ready_o(ready[i]),
@@ -63,7 +65,9 @@ module vio
   logic [2:1] mid_q;
   for (genvar i = 1; i <= 2; i++) begin : gen_first
     always_ff @(posedge clk_i) begin
-      mid_q[i] <= rst_ni && !s_cut_i[i] && (s_valid_i[i] && ready[i] ? !s_last_i[i] : mid_q[i]);
+      mid_q[i] <= rst_ni && !s_cut_i[i] && !fresh_i[i] && (s_valid_i[i] && ready[i] ? !s_last_i[i] : mid_q[i]);
+      // The slot drops the rest of a message only when no sink takes the app.
+      assume (!fresh_i[i] || !takes[0][i] && !takes[1][i]);
       if (rst_ni) a_first : assert (first[i] == !mid_q[i]);
     end
   end

@@ -120,13 +120,25 @@ def test_apps_of_several_slots_are_in_sequence(card: viaduct.Card, tmp_path: Pat
             60
         )
         assert (tmp_path / "d").read_bytes() == bytes(told) and report.bytes_in == plain.nbytes
-        for wrong, why in (([there], "running"), ([digest, between, digest], "running")):
+        for wrong, why in (([there], "listed twice"), ([digest, between, digest], "listed twice")):
             with pytest.raises(viaduct.Error, match=why):
                 there.run(plain, then=wrong)
+        # Only what has the length and type of the input has its type.
+        assert there.run(np.zeros(8, np.float32), then=[digest, between]).dtype == np.uint8
         # After a failure all of them work, with their registers.
         with pytest.raises(viaduct.ArgumentError, match="empty"):
             there.run(b"", then=[back])
         assert np.array_equal(there.run(plain, then=[back]), plain)
+
+
+def test_an_exception_that_leaves_a_slot_stops_the_runs_through_it(card: viaduct.Card):
+    begun = time.monotonic()
+    with card.load("pass") as first:
+        with pytest.raises(KeyError), card.load("pass") as second:
+            first.run_async(np.zeros(1 << 26, np.uint8), then=[second])
+            raise KeyError
+        assert np.array_equal(first.run(data(1000)), data(1000))
+    assert time.monotonic() - begun < 30
 
 
 def test_what_is_not_data_is_refused_by_name(card: viaduct.Card):

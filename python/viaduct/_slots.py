@@ -43,6 +43,8 @@ class Slot(Handle):
             "memory": Begun("viaduct-memory", stops=True),
             "mappings": Begun("viaduct-mappings", stops=False),
         }
+        # Slots with runs in the background that lead through this one.
+        self._leads: weakref.WeakSet[Slot] = weakref.WeakSet()
         self._mapped: weakref.WeakSet[Parts] = weakref.WeakSet()
         index = c.c_uint32()
         library.call("slot_index", handle, index)
@@ -133,7 +135,10 @@ class Slot(Handle):
         routes.add(outputs[0], lib.OUT, capacity=lib.ALLOCATE)
         self._run(routes, progress, chunk, durable=False, then=then)
         made = adopt(routes.routes[-1])
-        same = last.ports["out", outputs[0]].length == "same"
+        lengths = [
+            port.length for slot in (self, *then) for (way, _), port in slot.ports.items() if way == "out"
+        ]
+        same = all(length == "same" for length in lengths)
         if same and isinstance(data, np.ndarray) and data.nbytes == made.nbytes:
             return made.view(data.dtype).reshape(data.shape)
         return made
@@ -173,6 +178,7 @@ class Slot(Handle):
         called on its thread. Until all of them have ended the other methods that run the app raise BusyError. A run is
         stopped by an exception in `progress`, by an exception that leaves the `with` of the slot, and at the end of the
         program."""
+        then = self._lead(then)
         return self._begun["streams"].begin(lambda: self.run(data, progress=progress, chunk=chunk, then=then))
 
     def transfer_async(
@@ -186,9 +192,16 @@ class Slot(Handle):
         then: "Sequence[Slot]" = (),
     ) -> "Future[Report]":
         """Begins `transfer`, as `run_async` begins `run`."""
+        then = self._lead(then)
         return self._begun["streams"].begin(
             lambda: self.transfer(inputs, outputs, progress=progress, chunk=chunk, durable=durable, then=then)
         )
+
+    def _lead(self, then: "Sequence[Slot]") -> "tuple[Slot, ...]":
+        """Notes that a run in the background leads through other slots, which end it before they are closed."""
+        for slot in then:
+            slot._leads.add(self)
+        return tuple(then)
 
     def _names(self, direction: str) -> list[str]:
         return [name for way, name in self.ports if way == direction]
@@ -346,7 +359,7 @@ class Slot(Handle):
     def close(self) -> None:
         """As `Handle.close`, when what was begun has ended."""
         if self._native.is_ours():
-            for begun in self._begun.values():
+            for begun in (*self._begun.values(), *(lead._begun["streams"] for lead in self._leads)):
                 begun.wait()
         super().close()
 
@@ -358,7 +371,7 @@ class Slot(Handle):
     ) -> None:
         """Closes it. If an exception leaves the `with`, runs that go on are stopped: nobody waits for them."""
         if kind is not None and self._native.is_ours():
-            for begun in self._begun.values():
+            for begun in (*self._begun.values(), *(lead._begun["streams"] for lead in self._leads)):
                 begun.stop()
         self.close()
 

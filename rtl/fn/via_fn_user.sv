@@ -105,8 +105,11 @@ module via_fn_user
   end
   assign count_o = count_q;
 
+  // From a register: it is collected with those of the functions.
   logic core_q;
-  always_ff @(posedge clk_i) core_q <= core_rst_ni;
-  assign still_o = part_still && core_q == core_rst_ni && ~|{sent, s_valid_i && s_ready_o, m_valid_o && m_ready_i, begun_q, ended_q, short_i};
+  always_ff @(posedge clk_i) begin
+    core_q  <= core_rst_ni;
+    still_o <= part_still && core_q == core_rst_ni && ~|{sent, s_valid_i && s_ready_o, m_valid_o && m_ready_i, begun_q, ended_q, short_i};
+  end
 
 endmodule

@@ -68,7 +68,6 @@ module via_csr
   input  ring_idx_t                     ring_tail_i   [2*NumSlots],     // written up to here
   input  logic         [2*NumSlots-1:0] ring_on_i,                      // level: may still be written
   input  logic         [2*NumSlots-1:0] ring_err_i,                     // level: stopped
-  // functions
   // routes of the switch
   output vio_route_t                    route_o,                        // as written last; its sink is the one that route_state_i is about
   output logic                          route_set_o,                    // pulse: set it

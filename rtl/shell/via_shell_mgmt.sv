@@ -86,11 +86,11 @@ module via_shell_mgmt
   input logic [31:0] reg_rdata_i[NumSlots],
   input logic [NumSlots-1:0] reg_err_i,  // with the response: there is no such register
   output logic [NumSlots-1:0] reg_timeout_o,  // one pulse: the access ended without a response
-  // Functions: their management registers.
   // Routes of the switch.
   output vio_route_t route_o,
   output logic route_set_o,  // pulse: set it; its sink is also the one that route_state_i is about
   input vio_state_t route_state_i,
+  // Functions: their management registers.
   output fn_ctrl_t fn_ctrl_o[NumFn:1],
   input logic [NumFn:1] fn_present_i,  // the build has the function
   input logic [NumFn:1] fn_attached_i,  // its user side is connected

@@ -306,12 +306,12 @@ module via_slot_port
       assign abort_in = isolated || in_off;
 
       // The switch's side is enabled a cycle after vio_in_on_i. The two are never enabled together: in_off_q is set when vio_in_on_i falls.
-      assign sel = {in_on_q, !in_off} & {2{!isolated}};
-      assign from[0] = moved;
-      assign from[1] = vio_in_i[k];
+      assign sel = {!in_off, in_on_q} & {2{!isolated}};
+      assign from[0] = vio_in_i[k];
+      assign from[1] = moved;
       // The mover's beats are dropped while it does not own the stream, and both sides' in an isolated slot.
-      assign moved_ready = join_ready[0] || !sel[0];
-      assign vio_in_ready_o[k] = join_ready[1] || isolated;
+      assign moved_ready = join_ready[1] || !sel[1];
+      assign vio_in_ready_o[k] = join_ready[0] || isolated;
       via_vio_join #(
         .N(2)
       ) u_join (
@@ -319,7 +319,7 @@ module via_slot_port
         .rst_ni,
         .sel_i    (sel),
         .s_i      (from),
-        .s_valid_i({vio_in_valid_i[k], moved_valid}),
+        .s_valid_i({moved_valid, vio_in_valid_i[k]}),
         .s_ready_o(join_ready),
         .m_o      (slot_s_o[k]),
         .m_valid_o(slot_s_valid_o[k]),
@@ -330,7 +330,7 @@ module via_slot_port
       );
 
       // ---- output: while moves from before end nobody takes it
-      localparam logic [1:0] ToNobody = 2'd1, ToSwitch = 2'd2, ToMover = 2'd3;
+      localparam logic [1:0] ToNobody = 2'd1, ToSwitch = 2'd3, ToMover = 2'd2;
       logic out_off, out_off_q, src_valid, src_ready, src_open, src_still, vio_open_q;
       logic [1:0] dst_want, dst;
       assign out_off = vio_out_on_i[k] || out_off_q;

@@ -57,9 +57,6 @@ class End:
                     self.new.append(self.got[-1])
                     self.part = b""
             s.r_ready.value = not next(refuse)
-            if self.stall_now:
-                s.t_valid.value = self.up = False
-                continue
             if self.up and s.t_ready.value == 1:
                 self.at += WIDTH
                 if self.at >= len(self.out[0][1]):
@@ -67,7 +64,8 @@ class End:
                     self.at = 0
                     self.done += 1
                 self.up = False
-            if not self.up and self.out and not next(pause):
+            self.up &= not self.stall_now
+            if not self.up and self.out and not self.stall_now and not next(pause):
                 ident, data = self.out[0]
                 self.sent += self.at == 0
                 beat = data[self.at : self.at + WIDTH]
@@ -496,6 +494,48 @@ async def a_change_waits_for_the_message_unless_it_is_to_be_now(dut):
     last = b.message(30)
     b.app[0, 0].out.append(last)
     await until(dut, lambda: b.app[0, 1].got == [last], 200)
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def a_route_to_the_board_ends_between_two_messages(dut):
+    b = await bench(dut)
+    net = (PORT, 0, 1)
+    b.connect(1, BOARD)
+    await b.route(net, app(0))
+    await b.settled()
+    frame, later = b.message(20 * WIDTH), b.message(20)
+    b.app[0, 0].out.append(frame)
+    await until(dut, lambda: b.app[0, 0].at >= 5 * WIDTH)
+    b.app[0, 0].stall_now = True
+    b.fn[1].out.append(later)
+    await b.route(net, (OWN, 0, 0))
+    await ClockCycles(dut.clk_i, 40)
+    assert int(dut.state.value) >> 10 and not b.brd[1].got, "the frame has not ended"
+    b.app[0, 0].stall_now = False
+    await until(dut, lambda: len(b.brd[1].got) >= 1, 100)
+    assert b.brd[1].got[0] == frame
+    # From then on the port is its function's again.
+    assert await b.settled() == b.number((FUNCTION, 0, 1))
+    b.fn[1].out.append(later)
+    await until(dut, lambda: len(b.brd[1].got) >= 2, 100)
+    assert b.brd[1].got[1] == later
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def a_function_that_is_attached_ends_the_route_for_good(dut):
+    b = await bench(dut)
+    await b.route(app(1), app(0))
+    await b.settled()
+    b.connect(1, SLOT, 1)
+    await ClockCycles(dut.clk_i, 16)
+    assert int(dut.state.value) == b.number((FUNCTION, 0, 1))
+    await b.route(app(1), app(0))
+    await ClockCycles(dut.clk_i, 16)
+    b.connect(1, NONE)
+    await ClockCycles(dut.clk_i, 16)
+    b.app[0, 0].out.append(b.message(20))
+    await ClockCycles(dut.clk_i, 30)
+    assert int(dut.state.value) == 0 and not b.app[1, 0].got and int(dut.out_on.value) == 0
 
 
 @cocotb.test(timeout_time=100, timeout_unit="us")

@@ -13,7 +13,7 @@ module via_vio_source #(
   input  logic         clk_i,
   input  logic         rst_ni,
   input  logic         cut_i,    // level: the source starts over: its open message is over, and no beat is taken
-  input  logic         fresh_i,  // level: no beat is offered, and the next one will be the first of its message
+  input  logic         fresh_i,  // level: no beat is taken, and the next one that is will be the first of its message
   input  logic         valid_i,
   input  logic         last_i,
   output logic         ready_o,

@@ -14,7 +14,8 @@
 //   port of the board    the route set for it (output of an app), else the function attached to the port
 //
 // An attachment takes effect at once: an open message is ended with `last` by a beat of one zero byte. A route (route_i) waits for the end of
-// the message unless told otherwise, and is removed when the slot at either end is isolated, so that it never joins the next app there.
+// the message unless told otherwise, and is removed when a function is attached to its sink, and when the slot at either end is isolated, so
+// that it never joins the next app there.
 // Of several functions attached to one stream the one with the lowest number has it; the others are connected to nothing.
 //
 // Throughput: one beat a cycle for every source and sink. Latency: one cycle for beats; what is set takes effect within six, if nothing is
@@ -36,7 +37,7 @@ module via_vio_switch
   // registers
   input  vio_route_t                route_i,                     // route to be set; its sink is also the one that state_o is about
   input  logic                      route_set_i,                 // pulse
-  output vio_state_t                state_o,                     // two cycles later
+  output vio_state_t                state_o,                     // three cycles later; pending until then
   input  fn_ctrl_t                  ctrl_i         [NumUser:1],  // attachment: kind, slot, stream
   output logic       [   NumUser:1] attached_o,                  // level: connected to a slot or the board
   output logic       [         1:0] short_o        [NumUser:1],  // messages from and to the function cut short in an earlier cycle
@@ -127,6 +128,8 @@ module via_vio_switch
   logic [NumEnd-1:0] sink_takes[NumEnd], sink_hold[NumEnd], sink_drain[NumEnd], sink_short[NumEnd];
 
   // ---------------------------------------------------------------- what each sink is to take
+  // Functions that want a stream.
+  logic [NumUser:1] asks[NumApp], asks_q[NumApp];
   // Routes: a register for each sink that can have one; number of the source, from 1.
   vio_route_t set_q;
   logic set_valid_q, set_go_q, now_q;
@@ -159,9 +162,10 @@ module via_vio_switch
   for (genvar e = 0; e < NumEnd; e++) begin : gen_route
     if (e < NumApp || shared(e) && present(e)) begin : gen_set
       logic gone;
-      // The slot at either end is isolated.
+      // A function takes the input, or the slot at either end is isolated.
       always_comb begin
         gone = isolated[e];
+        if (e < NumApp) gone |= asks_q[e%NumApp] != '0;
         for (int unsigned a = 0; a < NumApp; a++) if (route_q[e] == SelW'(a + 1) && isolated[a]) gone = 1'b1;
       end
       always_ff @(posedge clk_i) begin
@@ -181,7 +185,7 @@ module via_vio_switch
   end
 
   // Attachments: stream of the slot, if the function has it.
-  logic [NumUser:1] asks[NumApp], asks_q[NumApp], gets[NumApp], board, board_q;
+  logic [NumUser:1] gets[NumApp], board, board_q;
   logic [SelW-1:0] want[NumEnd], want_q[NumEnd];
   logic [NumEnd-1:0] now, now_q2;  // changes within a message
   logic [NumUser:1] attached;
@@ -209,7 +213,7 @@ module via_vio_switch
       attached[f] = FnMask[f] && want[fn_end(f)] != '0;
       want[board_end(f)] = (route_q[board_end(f)] != '0) ? route_q[board_end(f)] : board_q[f] ? SelW'(fn_end(f) + 1) : '0;
       now[fn_end(f)] = 1'b1;
-      now[board_end(f)] |= route_q[board_end(f)] == '0 || sink_takes[board_end(f)][fn_end(f)];
+      now[board_end(f)] |= sink_takes[board_end(f)][fn_end(f)];
     end
   end
   // Outputs of apps that a sink is to take.
@@ -388,8 +392,8 @@ module via_vio_switch
   end
 
   // ---------------------------------------------------------------- slots, state
-  // A route that was just set reaches its sink in the fourth cycle.
-  logic [2:0] setting_q;
+  logic [3:0] stir_q;
+  logic stir;
   vio_state_t state;
 
   always_comb begin
@@ -400,17 +404,16 @@ module via_vio_switch
         for (int unsigned i = 0; i < NumEnd; i++) if (sink_takes[e][i]) state.source |= end_of(i);
       end
     end
-    state.pending |= setting_q != '0 || set_go_q || set_valid_q;
+    // What was just set reaches its sink in the fourth cycle, and another sink is looked at in the third.
+    state.pending |= stir || stir_q != '0;
   end
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       app_in_on_o  <= '0;
       app_out_on_o <= '0;
-      setting_q    <= '0;
     end else begin
       app_in_on_o <= snk_on[NumApp-1:0];
       for (int unsigned a = 0; a < NumApp; a++) app_out_on_o[a] <= takes[a] != '0 || wanted[a];
-      setting_q <= {setting_q[1:0], set_go_q};
     end
   end
   always_ff @(posedge clk_i) state_o <= state;
@@ -420,8 +423,6 @@ module via_vio_switch
   // within four cycles.
   logic [2*NumEnd-1:0] still_q;
   logic [NumSlots-1:0] cut_q;
-  logic [3:0] stir_q;
-  logic stir;
   always_comb begin
     stir = route_set_i || route_i.sink != set_q.sink || slot_cut_i != cut_q || board != board_q;
     for (int unsigned a = 0; a < NumApp; a++) stir |= asks[a] != asks_q[a];

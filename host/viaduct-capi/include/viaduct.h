@@ -281,8 +281,8 @@ int viaduct_run(viaduct_slot* slot, viaduct_route* routes, size_t count, const v
 
 /* The same through the apps of several slots of one card in sequence: what an app gives, the next one gets,
  * on the card. Inputs are those of the first, outputs those of the last; in between each has one output and
- * one input, and no memory port. An empty input is an error. Of the report, beats and misses are those of the
- * first slot. If the app of one breaks a rule the run fails, and all are reset. */
+ * one input, and no memory port. An empty input is an error. Of the report, beats, misses and denied
+ * are those of the first slot. If the app of one breaks a rule the run fails, and all are reset. */
 int viaduct_run_through(viaduct_slot* const* slots, size_t slot_count, viaduct_route* routes, size_t count,
                         const viaduct_run_options* options, viaduct_report* report);
 

@@ -54,6 +54,12 @@ pub unsafe extern "C" fn viaduct_run_through(
         if listed.is_empty() {
             return fail(Code::Argument, "no slot is listed; give at least one");
         }
+        if let Some(twice) = listed.iter().enumerate().find(|(i, slot)| listed[..*i].contains(slot)) {
+            return fail(
+                Code::Argument,
+                format!("slots[{}] is listed twice; every app has a slot of its own", twice.0),
+            );
+        }
         let taken = (listed.iter())
             .map(|slot| Taken::new(SLOTS.get(*slot)?, Kind::Streams))
             .collect::<Result<Vec<_>>>()?;
@@ -140,7 +146,8 @@ unsafe fn run_on(
     let (first, last) = (&line.end(false).app, &line.end(true).app);
     let most = first.stream_in.len() + last.stream_out.len();
     if count > most {
-        let text = format!("{count} routes are too many: app {} has {most} streams", first.name);
+        let names: Vec<&str> = line.0.iter().map(|slot| slot.app.name.as_str()).collect();
+        let text = format!("{count} routes are too many: app {} has {most} streams", names.join(" | "));
         return fail(Code::Argument, text);
     }
     let routes: &mut [Route] =

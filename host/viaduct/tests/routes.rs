@@ -217,3 +217,56 @@ fn slow_ends_of_a_pipeline_are_waited_for_and_a_failure_ends_both() {
         .unwrap();
     assert!(out.take() == data);
 }
+
+#[test]
+fn a_value_ends_only_its_own_route() {
+    let Some((card, _sim, image)) = card("pass") else { return };
+    let here = Arc::downgrade(&card);
+    let [a, b] = slots(&card, &image);
+    let ends = [(stream(&a), stream(&b))];
+    let first = card.route(stream(&a), stream(&b)).unwrap();
+    a.reset().unwrap();
+    let second = card.route(stream(&a), stream(&b)).unwrap();
+    drop(first);
+    assert_eq!(card.routes().unwrap(), ends);
+    let third = card.route(stream(&a), stream(&b)).unwrap();
+    drop(second);
+    assert!(third.is_in_effect().unwrap() && card.routes().unwrap() == ends);
+    // A function that is attached to the sink ends its route, and one that is refused leaves nothing.
+    let net = card.function(FunctionKind::Net).unwrap();
+    net.attach(Attachment::Slot(b.index())).unwrap();
+    assert!(!third.is_in_effect().unwrap());
+    let told = card.route(stream(&a), stream(&b)).unwrap_err().to_string();
+    assert!(told.contains("a function is attached"), "{told}");
+    net.attach(Attachment::Nothing).unwrap();
+    assert!(card.routes().unwrap().is_empty());
+    drop((third, net, a, b, card));
+    assert_eq!(here.strong_count(), 0);
+}
+
+#[test]
+fn an_app_that_is_reset_meanwhile_fails_the_run() {
+    let Some((card, _sim, image)) = card("pass") else { return };
+    let [a, b, c] = slots(&card, &image);
+    let data = pattern(1_000_003);
+    let mut reset = false;
+    let run = StreamJob::new(&a)
+        .then(&b)
+        .then(&c)
+        .input(0, bytes(&data))
+        .output(0, Endpoint::bytes("out", SharedBytes::default()), OutLength::Any)
+        .chunk_bytes(4096)
+        .on_progress(|p| {
+            if !reset && p.bytes_in > 900_000 {
+                b.reset().unwrap();
+                reset = true;
+            }
+        })
+        .run();
+    let told = run.unwrap_err().to_string();
+    assert!(told.contains("has ended during the run") || told.contains("nothing happened"), "{told}");
+    let out = SharedBytes::default();
+    let again = StreamJob::new(&a).then(&b).then(&c).input(0, bytes(&data));
+    again.output(0, Endpoint::bytes("out", out.clone()), OutLength::Same).run().unwrap();
+    assert!(out.take() == data);
+}

@@ -115,13 +115,9 @@ impl Prepared {
         Loaded::new(opened, slot, &self.app, image, &self.given)
     }
 
-    /// Loads the further apps, each into a free slot. `image` finds their images.
-    fn load_behind(
-        &self,
-        loaded: &mut Loaded<'_>,
-        image: impl Fn(&Manifest) -> Result<Vec<u8>>,
-    ) -> Result<()> {
-        self.behind.iter().try_for_each(|stage| loaded.then(stage, &image(&stage.app)?))
+    /// Loads the further apps, each into a free slot.
+    fn load_behind<'a>(&'a self, loaded: &mut Loaded<'a>, images: &[Vec<u8>]) -> Result<()> {
+        self.behind.iter().zip(images).try_for_each(|(stage, image)| loaded.then(stage, image))
     }
 
     /// Runs, and shows progress.
@@ -197,11 +193,13 @@ pub fn run(args: Args) -> Result {
     }
     let opened = args.card.open(Variant::Fast)?;
     let image = origin.image(&prepared.app, &opened)?;
-    let built = |app: &Manifest| Origin::Project(crate::project::find()?).image(app, &opened);
+    let behind = (prepared.behind.iter())
+        .map(|stage| Origin::Project(crate::project::find()?).image(&stage.app, &opened))
+        .collect::<Result<Vec<_>>>()?;
     let trace = args.trace.begin(&opened, &args.card.card, args.what.ins.iter().chain(&args.what.outs))?;
     let begun = std::time::Instant::now();
     let outcome = prepared.load(&opened, args.what.slot, &image).and_then(|mut loaded| {
-        prepared.load_behind(&mut loaded, built)?;
+        prepared.load_behind(&mut loaded, &behind)?;
         prepared.run(&opened, &loaded)
     });
     let seconds = begun.elapsed().as_secs_f64();

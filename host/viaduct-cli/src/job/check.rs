@@ -5,7 +5,7 @@ use viaduct_build::{Manifest, Project, Scratch};
 
 use super::input::Input;
 use super::routes::Lanes;
-use super::{Outcome, Routes, Stage, Values};
+use super::{Outcome, Routes, Stage, Values, register_name};
 use crate::fail::{Failure, Result, at};
 use crate::job::compare;
 
@@ -44,9 +44,25 @@ impl Routes {
         if let Some(lanes) = &self.lanes {
             return self.check_lanes(lanes, project, app, values);
         }
+        let captured = Scratch::new()?;
+        let spill = |name: &str, bytes: &[u8]| {
+            let path = captured.path().join(name);
+            std::fs::write(&path, bytes).map_err(|e| Scratch::lacks(name, &e)).map(|()| path)
+        };
+        let mut same = 0;
         let mut expected = viaduct_build::run_model(project.root(), app, &self.sources, values)?;
         let mut app = app;
-        for stage in behind {
+        for (place, stage) in behind.iter().enumerate() {
+            // Of the apps in front of the last the registers; their output is the next one's input.
+            for name in expected.names().filter(|name| app.register(name).is_some()) {
+                let Some(bytes) = outcome.registers.get(&register_name(place, app, name)) else { continue };
+                if let Some(expected) = expected.file(name) {
+                    match compare::files(&spill(name, bytes)?, expected)? {
+                        Ok(bytes) => same += bytes,
+                        Err(difference) => return Ok(Err(format!("{} of {}: {difference}", name, app.name))),
+                    }
+                }
+            }
             let output = app.stream_out.first().and_then(|output| expected.file(&output.name));
             let inputs = stage.app.stream_in.iter().zip(output);
             let inputs = inputs.map(|(input, file)| (input.name.clone(), file.to_path_buf())).collect();
@@ -56,25 +72,12 @@ impl Routes {
         let model = |problem: String| {
             Err(Failure::Run(format!("the golden model of {} returned {problem}", app.name)))
         };
-        let mut same = 0;
         let mut missing: Vec<&str> = app.stream_out.iter().map(|s| s.name.as_str()).collect();
         missing.extend(app.memory.iter().map(|m| m.name.as_str()));
-        let captured = Scratch::new()?;
-        let spill = |name: &str, bytes: &[u8]| {
-            let path = captured.path().join(name);
-            std::fs::write(&path, bytes).map_err(|e| Scratch::lacks(name, &e)).map(|()| path)
-        };
         for name in expected.names() {
             missing.retain(|m| *m != name);
             let message = self.messages.iter().find(|(n, _)| n == name).map(|(_, bytes)| bytes.to_vec());
-            let register = outcome.registers.get(name);
-            if !behind.is_empty()
-                && message.is_none()
-                && !self.sinks.contains_key(name)
-                && app.register(name).is_some()
-            {
-                continue; // registers of apps behind the first are not read
-            }
+            let register = outcome.registers.get(&register_name(behind.len(), app, name));
             let got = match (message, self.sinks.get(name), register) {
                 (_, Some(path), _) => path.clone(),
                 (Some(bytes), ..) => spill(name, &bytes)?,

@@ -40,8 +40,8 @@ pub struct Stage {
 /// A slot with an app in it.
 pub struct Loaded<'a> {
     slot: Slot,
-    /// Those of further apps, each of which gets what the one before gives.
-    then: Vec<Slot>,
+    /// Those of further apps, each of which gets what the one before gives, with the apps.
+    then: Vec<(Slot, &'a Manifest)>,
     sim: Option<Simulated>,
     app: &'a Manifest,
 }
@@ -84,11 +84,11 @@ impl<'a> Loaded<'a> {
     }
 
     /// Adds an app behind the others, in a slot of its own.
-    pub fn then(&mut self, stage: &Stage, image: &[u8]) -> Result<()> {
+    pub fn then(&mut self, stage: &'a Stage, image: &[u8]) -> Result<()> {
         let slot = self.slot.card().any_slot()?;
         slot.load(image)?;
         set_registers(&slot, &stage.app, &stage.given)?;
-        self.then.push(slot);
+        self.then.push((slot, &stage.app));
         Ok(())
     }
 
@@ -139,10 +139,16 @@ impl<'a> Loaded<'a> {
         let link_after = self.sim.as_ref().map(link);
         let link = link_after.zip(link_before).map(|(b, a)| (b.0 - a.0, b.1 - a.1));
         let mut registers = BTreeMap::new();
-        for register in self.app.registers.iter().filter(|r| r.access == Access::Ro) {
-            let value = self.slot.read_wide(location(register))?;
-            let bytes = register.width.div_ceil(8) as usize;
-            registers.insert(register.name.clone(), value.into_iter().take(bytes).collect());
+        let behind = self.then.iter().map(|(slot, app)| (slot, *app));
+        for (place, (slot, app)) in std::iter::once((&self.slot, self.app)).chain(behind).enumerate() {
+            for register in app.registers.iter().filter(|r| r.access == Access::Ro) {
+                let value = slot.read_wide(location(register))?;
+                let bytes = register.width.div_ceil(8) as usize;
+                registers.insert(
+                    register_name(place, app, &register.name),
+                    value.into_iter().take(bytes).collect(),
+                );
+            }
         }
         let info = self.slot.card().info().clone();
         Ok(Outcome {
@@ -178,7 +184,7 @@ impl<'a> Loaded<'a> {
         }
         let mut job =
             StreamJob::new(&self.slot).on_progress(progress).stop_if(crate::process::signals::waiting);
-        job = self.then.iter().fold(job, StreamJob::then);
+        job = self.then.iter().fold(job, |job, (slot, _)| job.then(slot));
         for (port, from) in &routes.inputs {
             job = job.input(*port, from.clone());
         }
@@ -224,6 +230,14 @@ impl<'a> Loaded<'a> {
                  changes it"
             ))),
         }
+    }
+}
+
+/// Name of a register of one of several apps in sequence, counted from 0: of the first its own.
+fn register_name(place: usize, app: &Manifest, register: &str) -> String {
+    match place {
+        0 => register.to_owned(),
+        _ => format!("{}.{}.{register}", place + 1, app.name),
     }
 }
 

@@ -128,7 +128,7 @@ pub struct Card {
     /// Held during a change of a function's control register.
     pub(crate) functions: Mutex<()>,
     /// Held while a sink is named and its route read or set.
-    routes: Mutex<()>,
+    routes: Mutex<route::Owned>,
     observer: OnceLock<Arc<dyn Observer>>,
 }
 
@@ -159,7 +159,7 @@ impl Card {
             config_port: Mutex::new(()),
             time: Mutex::new(()),
             functions: Mutex::new(()),
-            routes: Mutex::new(()),
+            routes: Mutex::default(),
             observer: OnceLock::new(),
             pci,
             process,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Routes: streams between apps, and between apps and the board's ports, through the card's switch (`rtl/vio`).
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -129,27 +130,30 @@ impl Card {
             }
         }
         let before = self.set_route(Some(source), sink, When::Between)?;
-        let route = Route { card: Arc::clone(self), source, sink };
-        match self.settled(sink, source)? {
-            Some(true) => Ok(route),
-            Some(false) => Err(Error::Invalid(format!(
+        let why = match self.settled(sink, source) {
+            Ok(Some(true)) => {
+                let number = lock(&self.routes).owned(sink);
+                return Ok(Route { card: Arc::clone(self), source, sink, number });
+            }
+            Ok(Some(false)) => Error::Invalid(format!(
                 "{sink}: a function is attached to it, or the app at one end has stopped"
-            ))),
-            None => {
-                // As it was.
-                std::mem::forget(route);
-                self.set_route(before, sink, When::Between)?;
+            )),
+            Ok(None) => {
                 let slot = match (source, sink) {
                     (_, Port::Stream { slot, .. }) | (Port::Stream { slot, .. }, _) => slot,
                     _ => 0,
                 };
                 let what = format!("{sink} to end the message that it takes");
-                Err(Error::Stalled { slot, what, after: self.timeouts().control })
+                Error::Stalled { slot, what, after: self.timeouts().control }
             }
-        }
+            Err(error) => error,
+        };
+        // As it was.
+        self.set_route(before, sink, When::Between)?;
+        Err(why)
     }
 
-    /// All routes of the card at this moment, also those of functions that are attached to slots: sources and sinks.
+    /// All routes of the card at this moment, and functions that are attached to slots, as sources: sources and sinks.
     pub fn routes(&self) -> Result<Vec<(Port, Port)>> {
         self.check_process()?;
         if self.info().version.1 < SINCE {
@@ -191,10 +195,11 @@ impl Card {
         Ok((state & VIA_CARD_ROUTE_STATE_PENDING_MASK != 0, Port::decoded(state)?))
     }
 
-    /// Sets what a sink is to take; what it took until then.
+    /// Sets the route to a sink; the source that it took by a route until then.
     fn set_route(&self, source: Option<Port>, sink: Port, when: When) -> Result<Option<Port>> {
         let _one_at_a_time = lock(&self.routes);
         let (_, before) = self.look_at(sink)?;
+        let before = before.filter(|port| !matches!(port, Port::Function(_)));
         let now = if when == When::Now { VIA_CARD_ROUTE_SOURCE_NOW_MASK } else { 0 };
         self.write_card(VIA_CARD_ROUTE_SOURCE, source.map_or(0, Port::encoded) | now)?;
         Ok(before)
@@ -208,25 +213,56 @@ impl Card {
         })
     }
 
-    fn end_route(&self, route: &Route) -> Result<()> {
+    /// Ends a route, unless its sink has got another one since; whether the message on it has ended by itself.
+    fn end_route(&self, route: &Route) -> Result<bool> {
         let (source, sink) = (route.source, route.sink);
-        // The app at the other end may be gone, and the sink have another source by now.
-        if self.route_state(sink)?.1 != Some(source) {
-            return Ok(());
+        if !lock(&self.routes).disown(sink, route.number) {
+            return Ok(true);
         }
+        // Also if the sink does not take the source now: the route is to be gone in any case.
         self.set_route(None, sink, When::Between)?;
-        let free = || {
-            self.route_state(sink).map(|(pending, taken)| (!pending && taken != Some(source)).then_some(()))
-        };
-        if poll(GRACE.min(self.timeouts().control), free)?.is_some() {
-            return Ok(());
+        let taken = || self.route_state(sink).map(|(pending, taken)| (pending, taken == Some(source)));
+        if poll(GRACE.min(self.timeouts().control), || Ok((taken()? == (false, false)).then_some(())))?
+            .is_some()
+        {
+            return Ok(true);
         }
-        // The message does not end: it is cut short. What the sink does not accept it still gets, as its next owner would.
+        // The message does not end: it is cut short.
         self.set_route(None, sink, When::Now)?;
-        poll(self.timeouts().control, || {
-            self.route_state(sink).map(|(_, taken)| (taken != Some(source)).then_some(()))
-        })?;
-        Ok(())
+        let (slot, after) =
+            (if let Port::Stream { slot, .. } = sink { slot } else { 0 }, self.timeouts().control);
+        match poll(after, || Ok((!taken()?.1).then_some(false)))? {
+            Some(by_itself) => Ok(by_itself),
+            None => {
+                Err(Error::Stalled { slot, what: format!("ending the route from {source} to {sink}"), after })
+            }
+        }
+    }
+}
+
+/// The routes that values of this program stand for.
+#[derive(Debug, Default)]
+pub(super) struct Owned {
+    /// By sink: the number of its route.
+    numbers: HashMap<Port, u64>,
+    last: u64,
+}
+
+impl Owned {
+    /// A new route to a sink, in place of an earlier one; its number.
+    fn owned(&mut self, sink: Port) -> u64 {
+        self.last += 1;
+        self.numbers.insert(sink, self.last);
+        self.last
+    }
+
+    /// Whether this is still the sink's route, which it is no longer then.
+    fn disown(&mut self, sink: Port, number: u64) -> bool {
+        let is_its = self.numbers.get(&sink) == Some(&number);
+        if is_its {
+            self.numbers.remove(&sink);
+        }
+        is_its
     }
 }
 
@@ -239,6 +275,8 @@ pub struct Route {
     card: Arc<Card>,
     source: Port,
     sink: Port,
+    /// Among all routes of this program.
+    number: u64,
 }
 
 impl fmt::Debug for Route {
@@ -259,6 +297,17 @@ impl Route {
     /// Where it goes to.
     pub fn sink(&self) -> Port {
         self.sink
+    }
+
+    /// Whether it is in effect: it ends with the app at either end, and when its sink gets another source.
+    pub fn is_in_effect(&self) -> Result<bool> {
+        Ok(self.card.route_state(self.sink)?.1 == Some(self.source))
+    }
+
+    /// Ends it, as dropping it does; whether its message had ended. Otherwise a message was cut short, or what the sink does not accept
+    /// is still held for it.
+    pub fn end(self) -> Result<bool> {
+        self.card.end_route(&self)
     }
 }
 

@@ -733,6 +733,9 @@ impl<'a> Run<'a, '_> {
     /// app cannot be notified of it.
     fn nothing_came(&self) -> Result<bool> {
         let Some(empty) = self.feeds.iter().find(|feed| feed.total() == Some(0)) else { return Ok(false) };
+        if self.slots.len() > 1 {
+            return Err(Error::EmptyInput { port: empty.port.into(), name: empty.name() });
+        }
         let none_more =
             self.feeds.iter().all(|feed| feed.sent == 0 && feed.total().is_none_or(|all| all == 0));
         if !none_more || !self.drains.iter().all(|drain| drain.expected == Some(0) || drain.same_as.is_some())
@@ -744,7 +747,13 @@ impl<'a> Run<'a, '_> {
 
     /// Description of the wait, with the position of each stream.
     fn waiting(&self) -> String {
-        let mut what = "waiting for the app's streams".to_string();
+        let mut what = match self.slots.as_slice() {
+            [_] => "waiting for the app's streams".to_string(),
+            slots => {
+                let slots: Vec<String> = slots.iter().map(|slot| slot.index().to_string()).collect();
+                format!("waiting for the streams of the apps in slots {}", slots.join(", "))
+            }
+        };
         for feed in &self.feeds {
             let of = feed.total().map_or_else(String::new, |total| format!(" of {total}"));
             what += &format!(", input {} took {}{of} bytes", feed.port, feed.taken);
@@ -815,15 +824,29 @@ impl<'a> Run<'a, '_> {
 
     /// After success: commands without data are ended, windows removed, files checked.
     fn close(mut self, durable: bool) -> Result<JobReport> {
-        let left: Vec<Tag> =
-            self.drains.iter_mut().flat_map(|drain| drain.flying.drain(..)).map(|(tag, _)| tag).collect();
-        // A message that an app did not end, since it was isolated, has been ended by the card: what came of it is not the result.
+        // The card ends a message that an app did not end, since it was isolated or reset, and its routes: what came of it is not the
+        // result.
         if self.slots.len() > 1 {
             self.slots.iter().try_for_each(|slot| slot.check())?;
+            for route in &self.routes {
+                if !route.is_in_effect()? {
+                    let ends = format!("from {} to {}", route.source(), route.sink());
+                    return Err(Error::Invalid(format!(
+                        "the route {ends} has ended during the run: an app was reset"
+                    )));
+                }
+            }
         }
-        self.routes.clear();
+        let left: Vec<Tag> =
+            self.drains.iter_mut().flat_map(|drain| drain.flying.drain(..)).map(|(tag, _)| tag).collect();
         if !left.is_empty() {
             self.last().abort_moves(&left)?;
+        }
+        for (route, ends) in std::mem::take(&mut self.routes).into_iter().zip(self.slots.windows(2)) {
+            // An app that has not taken all of its message would do so in the next run.
+            if !route.end()? {
+                ends.iter().try_for_each(|slot| slot.reset())?;
+            }
         }
         self.over = true;
         let mut report = JobReport { bytes_in: 0, bytes_out: 0, cycles: self.now - self.start };
