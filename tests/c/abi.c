@@ -35,6 +35,7 @@ static void (*const functions[])(void) = {
     TAKE(viaduct_set_channels),   TAKE(viaduct_run_begin),    TAKE(viaduct_start),
     TAKE(viaduct_pending_fd),     TAKE(viaduct_get_irqs),     TAKE(viaduct_wait_for_one),
     TAKE(viaduct_set_weight),     TAKE(viaduct_pause),        TAKE(viaduct_resume),
+    TAKE(viaduct_run_through),
 };
 
 int main(void) {
