@@ -150,6 +150,16 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// Length of an output when the apps in `before`, from the first on, are in front of this one, each with one output: this app's input is
+    /// as long as the first one's only if all their outputs are.
+    pub fn length_behind<'a>(&self, before: impl IntoIterator<Item = &'a Self>, output: usize) -> Length {
+        let mut streams = before.into_iter().flat_map(|app| &app.stream_out);
+        match self.stream_out[output].length {
+            Length::Same if streams.any(|stream| stream.length != Length::Same) => Length::Any,
+            length => length,
+        }
+    }
+
     /// Whether the app has exactly one input and one output stream.
     pub fn one_stream_each_way(&self) -> bool {
         self.stream_in.len() == 1 && self.stream_out.len() == 1

@@ -97,13 +97,10 @@ impl<'a> Line<'a> {
         Ok(())
     }
 
-    /// Length of an output of the last app: as long as its own input may be another length than that of the first.
+    /// Length of an output of the last app.
     fn length(self, port: usize) -> Length {
-        let same = |slot: &&Slot| matches!(slot.app.stream_out[0].length, Length::Same);
-        match self.end(true).app.stream_out[port].length {
-            Length::Same if !self.0[..self.0.len() - 1].iter().all(same) => Length::Any,
-            length => length,
-        }
+        let before = self.0[..self.0.len() - 1].iter().map(|slot| &slot.app);
+        self.end(true).app.length_behind(before, port)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::str::FromStr;
 
-use viaduct_build::{Length, Manifest};
+use viaduct_build::Manifest;
 
 use crate::fail::{Result, usage};
 use crate::job::Stage;
@@ -52,21 +52,14 @@ pub fn as_one(first: &Manifest, behind: &[Stage]) -> Result<Manifest> {
             first.name
         ));
     }
-    let mut same = true;
-    for app in apps().take(behind.len()) {
-        let [output] = app.stream_out.as_slice() else {
-            return usage(format!("app {} has {} outputs; --then needs one", app.name, app.stream_out.len()));
-        };
-        same &= matches!(output.length, Length::Same);
+    if let Some(app) = apps().take(behind.len()).find(|app| app.stream_out.len() != 1) {
+        return usage(format!("app {} has {} outputs; --then needs one", app.name, app.stream_out.len()));
     }
     let mut one = first.clone();
     one.name = apps().map(|app| app.name.as_str()).collect::<Vec<_>>().join(" | ");
     one.stream_out.clone_from(&last.app.stream_out);
-    for output in &mut one.stream_out {
-        // As long as the last app's input, which has another length than the first one's.
-        if !same && matches!(output.length, Length::Same) {
-            output.length = Length::Any;
-        }
+    for (k, output) in one.stream_out.iter_mut().enumerate() {
+        output.length = last.app.length_behind(apps().take(behind.len()), k);
     }
     for input in &mut one.stream_in {
         input.lanes = 1;

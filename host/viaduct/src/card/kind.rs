@@ -4,6 +4,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::protocol::regs::{VIA_FN_BASE, VIA_FN_STRIDE};
+
 /// A PCI function of the card other than the management function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FunctionKind {
@@ -40,6 +42,11 @@ impl FunctionKind {
     /// PCI function number on the card.
     pub fn number(self) -> u8 {
         self as u8
+    }
+
+    /// Place of one of its management registers in the management function's BAR.
+    pub(crate) fn place_of(self, register: u64) -> u64 {
+        VIA_FN_BASE + (u64::from(self.number()) - 1) * VIA_FN_STRIDE + register
     }
 }
 

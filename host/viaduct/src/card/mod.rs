@@ -227,13 +227,17 @@ impl Card {
         if !(1..=MAX_WEIGHT).contains(&weight) {
             return Err(Error::Invalid(format!("weight {weight}: give a number from 1 to {MAX_WEIGHT}")));
         }
-        let (major, minor) = self.info.version;
-        if minor < WEIGHTS_SINCE {
-            return Err(Error::Invalid(format!(
-                "a card with register map {major}.{minor} has no weights; {major}.{WEIGHTS_SINCE} is the first that has"
-            )));
+        self.check_version(WEIGHTS_SINCE, "weights")
+    }
+
+    /// Whether the card's register map has `what`, which minor version `since` brought.
+    pub(crate) fn check_version(&self, since: u32, what: &str) -> Result<()> {
+        match self.info.version {
+            (major, minor) if minor < since => Err(Error::Invalid(format!(
+                "a card with register map {major}.{minor} has no {what}; {major}.{since} is the first that has"
+            ))),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Cycles since power-up.
@@ -420,7 +424,7 @@ impl Card {
 
     /// Changes the set of slots whose apps' registers are accessible through the XDMA-compatible function's user BAR (bit s = slot s).
     pub(crate) fn reach(&self, change: impl Fn(u32) -> u32) -> Result<()> {
-        let at = VIA_FN_BASE + (u64::from(FunctionKind::Xdma.number()) - 1) * VIA_FN_STRIDE + VIA_FN_REACH;
+        let at = FunctionKind::Xdma.place_of(VIA_FN_REACH);
         // Before the lock: in a child of a fork it may be held by a thread that does not exist there.
         self.check_process()?;
         let _one_at_a_time = lock(&self.functions);
@@ -434,8 +438,7 @@ impl Card {
 
     /// Whether the card was built with a function.
     pub(crate) fn check_function(&self, kind: FunctionKind) -> Result<()> {
-        let at = VIA_FN_BASE + (u64::from(kind.number()) - 1) * VIA_FN_STRIDE + VIA_FN_STATUS;
-        let status = self.pci.read32(VIA_FN_BAR as u8, at)?;
+        let status = self.pci.read32(VIA_FN_BAR as u8, kind.place_of(VIA_FN_STATUS))?;
         if status == u32::MAX || status & VIA_FN_STATUS_PRESENT_MASK == 0 {
             return Err(Error::Invalid(format!("this card was built without function {kind}")));
         }

@@ -48,6 +48,13 @@ const FUNCTION: u32 = 2;
 const PORT: u32 = 3;
 
 impl Port {
+    fn slot(self) -> Option<usize> {
+        match self {
+            Self::Stream { slot, .. } => Some(slot),
+            Self::Function(_) | Self::Board(_) => None,
+        }
+    }
+
     /// The value of `ROUTE_SINK` and `ROUTE_SOURCE`.
     fn encoded(self) -> u32 {
         let of = |kind: u32, slot: u32, index: u32| {
@@ -97,14 +104,9 @@ impl Card {
     /// and the error is [`Error::Stalled`]. Moves on an input or output that has a route end as aborted, and what a slot's output sends
     /// goes only to its sinks.
     pub fn route(self: &Arc<Self>, source: Port, sink: Port) -> Result<Route> {
-        let (major, minor) = self.info().version;
-        if minor < SINCE {
-            return Err(Error::Invalid(format!(
-                "a card with register map {major}.{minor} has no routes; {major}.{SINCE} is the first that has"
-            )));
-        }
+        self.check_version(SINCE, "routes")?;
         self.check_process()?;
-        if ![source, sink].iter().any(|port| matches!(port, Port::Stream { .. })) {
+        if source.slot().or(sink.slot()).is_none() {
             return Err(Error::Invalid(format!("from {source} to {sink}: one end has to be a slot")));
         }
         let streams = self.route_streams()?;
@@ -139,10 +141,7 @@ impl Card {
                 "{sink}: a function is attached to it, or the app at one end has stopped"
             )),
             Ok(None) => {
-                let slot = match (source, sink) {
-                    (_, Port::Stream { slot, .. }) | (Port::Stream { slot, .. }, _) => slot,
-                    _ => 0,
-                };
+                let slot = sink.slot().or(source.slot()).unwrap_or(0);
                 let what = format!("{sink} to end the message that it takes");
                 Error::Stalled { slot, what, after: self.timeouts().control }
             }
@@ -229,8 +228,7 @@ impl Card {
         }
         // The message does not end: it is cut short.
         self.set_route(None, sink, When::Now)?;
-        let (slot, after) =
-            (if let Port::Stream { slot, .. } = sink { slot } else { 0 }, self.timeouts().control);
+        let (slot, after) = (sink.slot().or(source.slot()).unwrap_or(0), self.timeouts().control);
         match poll(after, || Ok((!taken()?.1).then_some(false)))? {
             Some(by_itself) => Ok(by_itself),
             None => {

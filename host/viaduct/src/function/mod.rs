@@ -232,12 +232,8 @@ impl Function {
         self.write(VIA_FN_CTRL, old & !mask | value)
     }
 
-    fn at(&self, register: u64) -> u64 {
-        VIA_FN_BASE + (u64::from(self.kind.number()) - 1) * VIA_FN_STRIDE + register
-    }
-
     fn read(&self, register: u64) -> Result<u32> {
-        Ok(self.card.pci().read32(VIA_FN_BAR as u8, self.at(register))?)
+        Ok(self.card.pci().read32(VIA_FN_BAR as u8, self.kind.place_of(register))?)
     }
 
     fn read64(&self, low: u64, high: u64) -> Result<u64> {
@@ -245,6 +241,6 @@ impl Function {
     }
 
     fn write(&self, register: u64, value: u32) -> Result<()> {
-        Ok(self.card.pci().write32(VIA_FN_BAR as u8, self.at(register), value)?)
+        Ok(self.card.pci().write32(VIA_FN_BAR as u8, self.kind.place_of(register), value)?)
     }
 }
