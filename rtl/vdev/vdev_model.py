@@ -23,9 +23,11 @@ NONE, BOARD, SLOT = 0, 1, 2
 class Ctrl:
     """fn_ctrl_t."""
 
+    reach: int = 0
     up: int = 1
     kind: int = BOARD
     slot: int = 0
+    stream: int = 0
     mac: bytes = bytes.fromhex("52540012ab34")
     base: int = 0
     store: int = 0
@@ -42,13 +44,16 @@ class Ctrl:
     look_period: int = 1024
     offer: int = 2**64 - 1
 
-    def pack(self) -> int:
-        v = 0
+    def drive(self, port) -> None:
+        """Set `port`, an input of that type."""
+        v, total = 0, 0
         mac = int.from_bytes(self.mac, "little")
         for value, width in (
+            (self.reach, 16),
             (self.up, 1),
             (self.kind, 2),
             (self.slot, 4),
+            (self.stream, 2),
             (mac, 48),
             (self.base, 48),
             (self.store, 4),
@@ -67,7 +72,9 @@ class Ctrl:
         ):
             assert 0 <= value < 1 << width
             v = v << width | value
-        return v
+            total += width
+        assert total == len(port), f"fn_ctrl_t has {len(port)} bits, the fields here {total}"
+        port.value = v
 
 
 @dataclass
@@ -150,7 +157,7 @@ class Bench:
 
     def set(self, ctrl: Ctrl) -> None:
         self.ctrl = ctrl
-        self.dut.ctrl.value = ctrl.pack()
+        ctrl.drive(self.dut.ctrl)
 
     # ------------------------------------------------------------ the driver
     def beats(self, data: bytes):

@@ -79,7 +79,7 @@ class Driver:
         dut.bus_master.value, dut.msix_ready.value = 1, 1
 
     async def begin(self, ctrl: Ctrl) -> None:
-        self.dut.ctrl.value = ctrl.pack()
+        ctrl.drive(self.dut.ctrl)
         await start(self.dut)
         self._tasks = [cocotb.start_soon(self._user()), cocotb.start_soon(self._interrupts())]
 
