@@ -16,8 +16,8 @@ import check  # noqa: E402
 @pytest.mark.parametrize(
     ("file", "words"),
     [
-        ("rtl/mem/via_xbar_share.sv", "tools/lint_rtl.sh via_xbar_share"),
-        ("rtl/mem/via_xbar_share.sv", "rtl/mem/test_via_xbar.py"),
+        ("rtl/mem/via_xbar_queue.sv", "tools/lint_rtl.sh via_xbar_queue"),
+        ("rtl/mem/via_xbar_queue.sv", "rtl/mem/test_via_xbar.py"),
         ("rtl/regs/viaduct.rdl", "rtl/host"),
         ("apps/aes/app.toml", "./viaduct test aes"),
         ("apps/common/hash_tb.py", "apps -k sha256"),
@@ -28,7 +28,7 @@ import check  # noqa: E402
         ("python/viaduct/_slots.py", "pytest -q python"),
         ("sim/link.cpp", "pytest -q sim"),
         ("sim/link.cpp", "clang-format"),
-        ("formal/xbar_share.sv", "formal/run.py xbar_share"),
+        ("formal/share.sv", "formal/run.py share"),
         ("docs/design.md", "tests/test_docs.py"),
         ("kernel/xdma/Makefile", "tools/lint_kernel.sh"),
         ("tools/guest.sh", "bash -n tools/guest.sh"),

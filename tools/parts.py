@@ -129,7 +129,7 @@ CARD = (
         "via_csr",
         # Inputs shown in its registers, sampled when one is read.
         sampled=(
-            *("time_i", "stat_i", "count_i", "cmd_head_i", "ring_tail_i"),
+            *("time_i", "stat_i", "count_i", "meter_i", "cmd_head_i", "ring_tail_i"),
             *("fn_status_i", "fn_features_i", "fn_count_i", "fn_flushes_i"),
         ),
     ),

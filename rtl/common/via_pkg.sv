@@ -355,6 +355,22 @@ package via_pkg;
   /// Bits of the weight with which a manager shares card memory, from 1.
   localparam int unsigned WeightW = 4;
 
+  /// How a slot shares card and host memory besides its weight (via_slot_meter). Beats are of DataW bits.
+  typedef struct packed {
+    logic       first;  // goes before slots that do not, while its bucket is not below zero
+    logic       limit;  // its bucket below zero, it waits
+    logic [7:0] cap;    // in 16 beats: those under way each way; 0 any number
+    logic [9:0] rate;   // in 1/256 beats a cycle, reads and writes together: what the bucket gains; 0 no bucket
+    logic [7:0] depth;  // in 16 beats: what the bucket holds
+  } sched_cfg_t;
+
+  /// What a slot has requested of memory; index 0 reads, 1 writes.
+  typedef struct packed {
+    logic [1:0][1:0][31:0] beats;   // [way][1 host memory, 0 card memory], modulo 2^32
+    logic [1:0][31:0]      waited;  // cycles in which an address has waited, modulo 2^32; with `waits` less the card's time
+    logic [1:0]            waits;   // one waits now
+  } meter_count_t;
+
   typedef struct packed {
     logic isolate;  // cut the slot off: drop what it sends, complete what is outstanding
     logic reset;    // hold the app in reset (implies isolate)

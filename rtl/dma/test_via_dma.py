@@ -8,7 +8,7 @@ import pytest
 from cocotb.triggers import ClockCycles, RisingEdge
 from cocotbext.axi import AxiBus, AxiSlave, MemoryRegion
 
-from via_tb import cycle, rng, run, stalls, start
+from via_tb import cycle, rng, run, stalls, start, until
 
 H2C, C2H, FILL = 0x02, 0x03, 0x04
 OK, HOST_ERR, CARD_ERR, BAD_ARG, ABORTED = 0, 2, 3, 4, 6
@@ -54,7 +54,7 @@ class Bench:
                         getattr(half, channel).set_pause_generator(stalls(self.r, stall))
         for s in range(self.slots):
             dut.cmd[s].value = 0
-        dut.cmd_valid.value = 0
+        dut.cmd_valid.value = dut.weights.value = dut.goes_first.value = 0
         dut.cpl_ready.value = 1
         dut.abort_i.value = 0
         self.done: list[tuple[int, int, int, int, int]] = []  # slot, tag, status, bytes, cycle
@@ -249,6 +249,36 @@ async def full_rate(dut):
     assert cycles < 1.35 * ideal, (cycles, ideal)
     ends = sorted(c for *_, c in b.done)
     assert ends[-1] - ends[0] < 0.2 * ideal, ends
+
+
+@cocotb.test(timeout_time=4, timeout_unit="ms")
+async def slots_share_by_weight_behind_those_that_go_first(dut):
+    """One slot moves long commands, the other short ones: bytes are in proportion to the weights. Who goes first gets nearly all."""
+    b = Bench(dut, 0)
+    await start(dut)
+    for weights, first, low, high in (
+        (0x31, 0b00, 2.4, 3.6),
+        (0x13, 0b00, 1 / 3.6, 1 / 2.4),
+        (0x13, 0b10, 16, 1e9),
+    ):
+        dut.weights.value, dut.goes_first.value = weights, first
+        b.done.clear()
+        total, region = 256 * 4096, SIZE // 2
+        for slot, length in ((0, 16384), (1, 4096)):
+            for i in range(total // length):
+                at = region * slot + i * length % region
+                b.send(slot, H2C, at, at, length, i)
+
+        def moved() -> list[int]:
+            return [sum(n for s, _, _, n, _ in b.done if s == slot) for slot in (0, 1)]
+
+        # Behind what is in flight at first.
+        await until(dut, lambda moved=moved, total=total: max(moved()) >= total // 4, 100_000)
+        early = moved()
+        await until(dut, lambda moved=moved, total=total: max(moved()) >= total * 3 // 4, 100_000)
+        gain = [late - was for late, was in zip(moved(), early, strict=True)]
+        assert low <= (gain[1] + 1) / (gain[0] + 1) <= high, (weights, first, gain)
+        await b.wait(total // 16384 + total // 4096, 100_000)
 
 
 @pytest.mark.parametrize("data_w", [pytest.param(128, marks=pytest.mark.long), 512])

@@ -3,7 +3,7 @@
 // DMA engine: executes OpH2c, OpC2h and OpFill of every slot.
 //
 // Two copy engines (via_dma_copy), host to card and card to host, run in parallel. Throughput: each moves one beat a cycle; the slots share
-// it burst by burst, round robin. Latency: that of the copy engine, and five cycles from command to completion.
+// it by bytes and weights (via_share). Latency: that of the copy engine, and five cycles from command to completion.
 // Order: the commands of a slot complete in order; their data is not ordered before that, so a command that reads what an earlier one
 // writes must be given after the earlier one's completion. A completion reports all of `len`, or zero bytes and an error.
 // Misuse: length zero, an address not aligned to a beat, a range that leaves the card's memory or 2^52 bytes of the host -> StBadArg. An
@@ -17,6 +17,8 @@ module via_dma
   input  logic                   clk_i,
   input  logic                   rst_ni,
   input  logic    [        31:0] chan_mib_i,                   // size of each DRAM channel in MiB, constant
+  input  logic    [ WeightW-1:0] weight_i         [NumSlots],  // share of each slot, from 1
+  input  logic    [NumSlots-1:0] first_i,                      // level: the slot goes before those without it
   input  cmd_t                   cmd_i            [NumSlots],  // OpH2c, OpC2h or OpFill of each slot
   input  logic    [NumSlots-1:0] cmd_valid_i,
   output logic    [NumSlots-1:0] cmd_ready_o,
@@ -101,6 +103,8 @@ module via_dma
   ) u_in (
     .clk_i,
     .rst_ni,
+    .weight_i,
+    .first_i,
     .job_valid_i  (in_valid),
     .job_ready_o  (in_ready),
     .job_src_i    (host_addr),
@@ -139,6 +143,8 @@ module via_dma
   ) u_out (
     .clk_i,
     .rst_ni,
+    .weight_i,
+    .first_i,
     .job_valid_i  (out_valid),
     .job_ready_o  (out_ready),
     .job_src_i    (card_addr),

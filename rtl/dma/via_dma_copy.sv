@@ -2,7 +2,7 @@
 //
 // Copies ranges from one AXI port to another for all slots: one direction of the DMA engine.
 //
-// Throughput: one beat a cycle in and out; slots take turns burst by burst; a burst of one slot every second cycle. Latency: that of the
+// Throughput: one beat a cycle in and out; slots share it by bytes and weights; a burst of one slot every second cycle. Latency: that of the
 // read, the length of a burst, eight cycles.
 // Order: the jobs of a slot end in order. A burst is read only when there is buffer for all of it, and written only once all of it is here,
 // so neither side ever waits for the other (docs/interfaces.md, section 1, No deadlocks).
@@ -25,6 +25,8 @@ module via_dma_copy
 ) (
   input  logic                   clk_i,
   input  logic                   rst_ni,
+  input  logic    [ WeightW-1:0] weight_i     [NumSlots],  // share of each slot, from 1
+  input  logic    [NumSlots-1:0] first_i,                  // level: the slot goes before those without it
   input  logic    [NumSlots-1:0] job_valid_i,
   output logic    [NumSlots-1:0] job_ready_o,
   input  logic    [    SrcW-1:0] job_src_i    [NumSlots],  // address to read, aligned to a beat
@@ -95,18 +97,38 @@ module via_dma_copy
   logic [SlotW-1:0] slot;
   logic any, take_room;
 
-  // The arbiter looks at requests and not at credits, so that short bursts do not overtake a long one that waits for credits.
-  via_rr_arb #(
-    .N(NumSlots)
-  ) u_arb (
+  // Who is granted does not depend on credits, so that short bursts do not overtake a long one that waits for credits. A slot requests from one
+  // burst of its to the next, too: in the cycle in which that is computed nobody else gets its share.
+  logic [NumSlots-1:0] want[1], none[1], granted[1];
+  logic [7:0] want_len[1][NumSlots];
+  assign want[0] = busy_q | cut_q;
+  assign none[0] = '0;
+  assign pick = granted[0] & cut_q;
+  assign any = pick != '0;
+  via_share #(
+    .N      (NumSlots),
+    .Ways   (1),
+    .Quantum(MaxBurstBeats)
+  ) u_share (
     .clk_i,
     .rst_ni,
-    .req_i  (cut_q),
-    .ack_i  (take_room),
-    .gnt_o  (pick),
-    .idx_o  (slot),
-    .valid_o(any)
+    .weight_i,
+    .first_i,
+    .req_i   (want),
+    .len_i   (want_len),
+    .urgent_i(none),
+    .ack_i   (take_room && any),
+    .gnt_o   (granted),
+    .valid_o (),
+    .shared_o()
   );
+  always_comb begin
+    slot = '0;
+    for (int unsigned s = 0; s < NumSlots; s++) begin
+      want_len[0][s] = 8'(beats_q[s] - 1'b1);
+      if (pick[s]) slot |= SlotW'(s);
+    end
+  end
   assign job_ready_o = ~busy_q | pick & ends_q & {NumSlots{take_room}};
 
   for (genvar s = 0; s < NumSlots; s++) begin : gen_cut

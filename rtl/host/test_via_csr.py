@@ -27,6 +27,7 @@ class Bench:
                 port[s].value = 0
             for i in range(8):
                 dut.count[s][i].value = 0
+            dut.meter[s].value = 0
         for i in range(2 * SLOTS):
             dut.ring_tail[i].value = 0
         self.bus = AxiLiteMaster(
@@ -68,7 +69,7 @@ async def bench(dut, pauses: float = 0.0) -> Bench:
 async def the_card_says_what_it_is(dut):
     b = await bench(dut)
     assert await b.read(0x00) == 0x56494144
-    assert await b.read(0x04) == 0x00020002
+    assert await b.read(0x04) == 0x00020003
     assert await b.read(0x08) == (DATA_W // 8).bit_length() - 1 << 24 | STREAMS << 16 | CHANS << 8 | SLOTS
     assert await b.read(0x0C) == 250000 and await b.read(0x18) == 1234
     assert await b.read(0x20) == 10 << 16 | 4 and await b.read(0x24) == 8 << 16 | 4
@@ -100,14 +101,14 @@ async def both_halves_of_the_time_belong_together(dut):
 async def places_without_a_register_read_ones(dut):
     b = await bench(dut, 0.2)
     for addr in (
-        0x4C,
+        0x5C,
         0x100,
         0xFFC,
         0x1000,
         0xF000,
         SLOT + 0x0C,
-        SLOT + 0x4C,
-        SLOT + 0xA0,
+        SLOT + 0x54,
+        SLOT + 0xB8,
         SLOT + 2 * STEP,
     ):
         await b.write(addr, 0x12345678)
@@ -153,6 +154,66 @@ async def weights_are_set_for_slots_and_engines(dut):
     assert weights() == [9, 1, 5, 12, 9]
     assert await b.read(SLOT + 0x48) == 9 and await b.read(SLOT + STEP + 0x48) == 0
     assert await b.read(0x30) == 0x5C
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def classes_rates_and_caps_are_set_for_each_slot(dut):
+    b = await bench(dut, 0.1)
+    assert [int(x.value) for x in dut.sched] == [0] * SLOTS
+    assert int(dut.window.value) == await b.read(0x58) == 40
+    await b.write(0x58, 0xF5)
+    assert int(dut.window.value) == await b.read(0x58) == 0xF5
+    for s in range(SLOTS):
+        at = SLOT + s * STEP
+        await b.write(at + 0x4C, 0xA1 + s << 8 | 2 >> s)
+        await b.write(at + 0x50, 0x5B + s << 16 | 0x301 + s)
+        assert await b.read(at + 0x4C) == 0xA1 + s << 8 | 2 >> s
+        assert await b.read(at + 0x50) == 0x5B + s << 16 | 0x301 + s
+    for s in range(SLOTS):
+        limit, first = (2 >> s) >> 1 & 1, (2 >> s) & 1
+        want = first << 27 | limit << 26 | 0xA1 + s << 18 | 0x301 + s << 8 | 0x5B + s
+        assert int(dut.sched[s].value) == want
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def counters_can_be_held_all_at_once(dut):
+    """A wait in progress counts as far as it has come."""
+    b = await bench(dut, 0.1)
+    dut.time_i.value = 5 << 32 | 1000
+
+    def count(base: int) -> None:
+        for s in range(SLOTS):
+            for i in range(8):
+                dut.count[s][i].value = base + 16 * s + i
+            beats = sum(
+                base + 16 * s + 8 + i << 32 * i for i in range(4)
+            )  # reads: card, host; writes: card, host
+            waited = (base + 16 * s + 12) | (base + 16 * s + 13) << 32
+            dut.meter[s].value = beats << 66 | waited << 2 | 0b01 << s
+        for f in range(1, 4):
+            for i in range(3):
+                dut.fn_count[f][i].value = base + 64 + 4 * f + i
+
+    async def check(base: int, time: int) -> None:
+        for s in range(SLOTS):
+            got = [await b.read(SLOT + s * STEP + 0x80 + 4 * i) for i in range(14)]
+            want = [base + 16 * s + i for i in (*range(8), 8, 10, 9, 11, 12, 13)]
+            want[12 + s] += time & 0xFFFFFFFF  # the one that waits
+            assert got == want, (s, got, want)
+        for f in range(1, 4):
+            got = [await b.read(0x30000 + 0x100 * f + 0x40 + 4 * i) for i in range(3)]
+            assert got == [base + 64 + 4 * f + i for i in range(3)]
+        assert [await b.read(0x50), await b.read(0x54)] == [time & 0xFFFFFFFF, time >> 32]
+
+    count(100)
+    await check(100, 5 << 32 | 1000)
+    await b.write(0x4C, 1)
+    count(1000)
+    dut.time_i.value = 6 << 32 | 7
+    await check(100, 5 << 32 | 1000)
+    assert await b.read(0x4C) == 1
+    await b.write(0x4C, 0)
+    await check(1000, 6 << 32 | 7)
 
 
 @cocotb.test(timeout_time=100, timeout_unit="us")

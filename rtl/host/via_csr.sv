@@ -46,9 +46,12 @@ module via_csr
   output slot_ctrl_t               ctrl_o        [  NumSlots],  // control of each slot
   output table_cfg_t               table_o       [  NumSlots],  // page table of each slot
   output logic       [WeightW-1:0] weight_o      [NumSlots+3],  // share of card memory, from 1: slots, XDMA, DMA, page tables
+  output logic       [        7:0] window_o,                    // of host memory for slots: beats under way each way, in 16
+  output sched_cfg_t               sched_o       [  NumSlots],  // what else a slot's share of memory depends on
 
   input  slot_stat_t                    stat_i        [  NumSlots],     // state of each slot
   input  logic         [          31:0] count_i       [  NumSlots][8],  // counters, in the order of their registers
+  input  meter_count_t                  meter_i       [  NumSlots],     // what slots have requested of memory
   // a register of the app in a slot, through via_app_regs
   output reg_req_t                      app_req_o,                      // register access
   output logic         [           3:0] app_slot_o,                     // slot it is for
@@ -449,6 +452,16 @@ module via_csr
   assign card_in.ROUTE_STATE.SLOT.next = route_state_i.source.slot;
   assign card_in.ROUTE_STATE.INDEX.next = route_state_i.source.index;
 
+  // Counters are read from copies, which all stand still while they are held.
+  logic held;
+  logic [63:0] held_time_q;
+  assign held = card_out.COUNTERS.HOLD.value;
+  assign card_in.COUNT_TIME_LO.VALUE.next = held_time_q[31:0];
+  assign card_in.COUNT_TIME_HI.VALUE.next = held_time_q[63:32];
+  always_ff @(posedge clk_i) if (!held) held_time_q <= time_i;
+
+  assign window_o = card_out.HOST_WINDOW.BEATS.value;
+
   // Weights of card memory. Walks are for accesses of slots, which may not wait for them longer than their own weight says: so they have that of
   // the slot with the largest one, or more.
   function automatic logic [WeightW-1:0] weight_of(input logic [WeightW-1:0] value);
@@ -512,6 +525,13 @@ module via_csr
     );
 
     always_ff @(posedge clk_i) weight_o[s] <= weight_of(slot_out.WEIGHT.VALUE.value);
+    assign sched_o[s] = '{
+            first: slot_out.SCHED.FIRST.value,
+            limit: slot_out.SCHED.LIMIT.value,
+            cap: slot_out.SCHED.CAP.value,
+            rate: slot_out.RATE.RATE.value,
+            depth: slot_out.RATE.DEPTH.value
+        };
     assign table_o[s] = '{
             keep_end: card_out.KEEP.END.value,
             keep_first: card_out.KEEP.FIRST.value,
@@ -540,14 +560,30 @@ module via_csr
     assign slot_in.CMD_HEAD.INDEX.next = cmd_head_i[s];
     assign slot_in.CPL_TAIL.INDEX.next = ring_tail_i[C];
     assign slot_in.EVT_TAIL.INDEX.next = ring_tail_i[E];
-    assign slot_in.RD_TRANS.COUNT.next = count_i[s][0];
-    assign slot_in.WR_TRANS.COUNT.next = count_i[s][1];
-    assign slot_in.RD_MISS.COUNT.next = count_i[s][2];
-    assign slot_in.WR_MISS.COUNT.next = count_i[s][3];
-    assign slot_in.BEATS_IN.COUNT.next = count_i[s][4];
-    assign slot_in.BEATS_OUT.COUNT.next = count_i[s][5];
-    assign slot_in.RD_BEATS.COUNT.next = count_i[s][6];
-    assign slot_in.WR_BEATS.COUNT.next = count_i[s][7];
+    // The wait in progress is counted as far as it has come.
+    logic [31:0] count_q[8];
+    meter_count_t meter_q;
+    always_ff @(posedge clk_i) begin
+      if (!held) begin
+        count_q <= count_i[s];
+        meter_q <= meter_i[s];
+        for (int unsigned i = 0; i < 2; i++) if (meter_i[s].waits[i]) meter_q.waited[i] <= meter_i[s].waited[i] + time_i[31:0];
+      end
+    end
+    assign slot_in.RD_TRANS.COUNT.next  = count_q[0];
+    assign slot_in.WR_TRANS.COUNT.next  = count_q[1];
+    assign slot_in.RD_MISS.COUNT.next   = count_q[2];
+    assign slot_in.WR_MISS.COUNT.next   = count_q[3];
+    assign slot_in.BEATS_IN.COUNT.next  = count_q[4];
+    assign slot_in.BEATS_OUT.COUNT.next = count_q[5];
+    assign slot_in.RD_BEATS.COUNT.next  = count_q[6];
+    assign slot_in.WR_BEATS.COUNT.next  = count_q[7];
+    assign slot_in.CARD_RD.COUNT.next   = meter_q.beats[0][0];
+    assign slot_in.CARD_WR.COUNT.next   = meter_q.beats[1][0];
+    assign slot_in.HOST_RD.COUNT.next   = meter_q.beats[0][1];
+    assign slot_in.HOST_WR.COUNT.next   = meter_q.beats[1][1];
+    assign slot_in.RD_WAIT.COUNT.next   = meter_q.waited[0];
+    assign slot_in.WR_WAIT.COUNT.next   = meter_q.waited[1];
 
     // Sizes below the minimum are raised to it, which costs a register; the enable bits are delayed with them.
     always_ff @(posedge clk_i) begin
@@ -625,9 +661,11 @@ module via_csr
     assign {fn_in.OFFERED_HI.VALUE.next, fn_in.OFFERED_LO.VALUE.next} = fn_features_i[f].offered;
     assign {fn_in.SUPPORTED_HI.VALUE.next, fn_in.SUPPORTED_LO.VALUE.next} = fn_features_i[f].supported;
     assign fn_in.FLUSH_ASKED.COUNT.next = fn_flushes_i[f];
-    assign fn_in.TX_MESSAGES.COUNT.next = fn_count_i[f][0];
-    assign fn_in.RX_MESSAGES.COUNT.next = fn_count_i[f][1];
-    assign fn_in.CUT_MESSAGES.COUNT.next = fn_count_i[f][2];
+    logic [31:0] count_q[3];
+    always_ff @(posedge clk_i) if (!held) count_q <= fn_count_i[f];
+    assign fn_in.TX_MESSAGES.COUNT.next  = count_q[0];
+    assign fn_in.RX_MESSAGES.COUNT.next  = count_q[1];
+    assign fn_in.CUT_MESSAGES.COUNT.next = count_q[2];
   end
 
   function automatic logic [3:0] at_least_4(input logic [3:0] v);

@@ -27,6 +27,7 @@ class Ports:
         self.width = self.mgr[0].width
         self.to_host = int(dut.to_host_o.value)
         self.set_weights([1] * len(self.mgr))
+        dut.first_i.value, dut.window_i.value = 0, 255
 
     def base(self, target: int) -> int:
         return [*(CHAN * i for i in range(len(self.mem) - 1)), HOST, ERR][target]
@@ -306,6 +307,43 @@ async def a_shared_memory_is_shared_by_weight(dut):
         # The quanta of a weight, a burst, and what is under way.
         assert max(shares) - min(shares) <= 0.2 * counted, (way, weights, shares)
         await until(dut, lambda: all(mgr.idle for mgr in p.mgr), 100000)
+
+
+@cocotb.test(timeout_time=4000, timeout_unit="us")
+async def who_goes_first_leaves_the_others_what_it_does_not_use(dut):
+    """Two managers go first, by weight among themselves. The others spend what they have, and go on when those two have no more."""
+    p = await ports(dut, latency=20)
+    n, longest = len(p.mgr), min(4096 // p.width, 256)
+    weights = [1, 3, *[1] * (n - 2)]
+    p.set_weights(weights)
+    count = 4096
+    for way in ("r", "w"):
+
+        def moved(way: str = way) -> list[int]:
+            return [len(mgr.r) if way == "r" else len(mgr.taken["w"]) for mgr in p.mgr]
+
+        old = moved()
+        dut.first_i.value = 0b11
+        for m, mgr in enumerate(p.mgr):
+            left = 3 * count if m == 1 else count
+            while left > 0:
+                beats = min(p.r.choice((2, longest // 2, longest)), left)
+                at = p.r.randrange(SIZE // 4096) * 4096
+                mgr.read(at, beats) if way == "r" else mgr.write(at, [0] * beats)
+                left -= beats
+        since = lambda old=old: [new - was for new, was in zip(moved(), old, strict=True)]  # noqa: E731
+        # What managers buffer moves at once.
+        await until(dut, lambda: since()[0] >= 1024, 60000)  # noqa: B023
+        early = since()
+        await until(dut, lambda: since()[0] >= 2048, 60000)  # noqa: B023
+        late = since()
+        gain = [x - y for x, y in zip(late, early, strict=True)]
+        assert abs(gain[1] / 3 - gain[0]) <= 128 + longest, (way, gain)
+        # Writers wait for their data, and leave gaps.
+        assert sum(gain[2:]) <= (0 if way == "r" else sum(gain) // 8), (way, gain)
+        # At first there is no other request yet.
+        assert all(x <= 2 * longest + (1024 if way == "w" else 0) for x in late[2:]), (way, late)
+        await until(dut, lambda: since() == [count, 3 * count, *[count] * (n - 2)], 100000)  # noqa: B023
 
 
 @cocotb.test(timeout_time=1000, timeout_unit="us")

@@ -2,7 +2,8 @@
 //
 // Crossbar: slots and DMA engines to DRAM channels and host memory (FSRF paper, section 5.3, but out of order over the targets).
 //
-// Managers are slots, DMA engines and the walks of page tables. Those that request a target share it by bytes and weights. Subordinates 0..NumSub-2 are
+// Managers are slots, DMA engines and the walks of page tables. Those that request a target share it by bytes and weights, behind those of the
+// class that goes first. Subordinates 0..NumSub-2 are
 // DRAM channels, the last one is host memory. The address selects the destination of a burst:
 //   addr[AddrErrBit]  -> completed here with SLVERR; so are addresses in host memory of a manager that has no way to it
 //   addr[AddrHostBit] -> host memory, bits 63:52 cleared
@@ -25,6 +26,8 @@ module via_xbar
   input  logic                  clk_i,
   input  logic                  rst_ni,
   input  logic    [WeightW-1:0] weight_i    [NumMgr],  // share of each manager, from 1
+  input  logic    [ NumMgr-1:0] first_i,               // level: the manager is of the class that goes first
+  input  logic    [        7:0] window_i,              // beats of host memory under way, each way, in 16 beats
   input  axi_ax_t               s_ar_i      [NumMgr],
   input  logic    [ NumMgr-1:0] s_ar_valid_i,
   output logic    [ NumMgr-1:0] s_ar_ready_o,
@@ -82,6 +85,8 @@ module via_xbar
   ) u_rd (
     .clk_i,
     .rst_ni,
+    .first_i,
+    .window_i,
     .s_ar_i,
     .s_ar_valid_i,
     .s_ar_ready_o,
@@ -114,6 +119,8 @@ module via_xbar
   ) u_wr (
     .clk_i,
     .rst_ni,
+    .first_i,
+    .window_i,
     .s_aw_i,
     .s_aw_valid_i,
     .s_aw_ready_o,
@@ -161,7 +168,7 @@ module via_xbar
         assign gnt_any[w][t] = chan_valid[w];
         assign cut[w][t] = shared[w] | shared[1-w] & {NumMgr{MaxBurstBeats > Most}};
       end
-      via_xbar_share #(
+      via_share #(
         .N      (NumMgr),
         .Ways   (2),
         .Quantum(Piece),
@@ -170,6 +177,7 @@ module via_xbar
         .clk_i,
         .rst_ni,
         .weight_i,
+        .first_i,
         .req_i   (chan_req),
         .len_i   (chan_len),
         .urgent_i(chan_urgent),
@@ -186,7 +194,7 @@ module via_xbar
         assign one_urgent[0] = urgent[w][t];
         assign one_len[0] = req_len[w][t];
         assign gnt[w][t] = one_gnt[0];
-        via_xbar_share #(
+        via_share #(
           .N      (NumMgr),
           .Ways   (1),
           .Quantum(MaxBurstBeats)
@@ -194,6 +202,7 @@ module via_xbar
           .clk_i,
           .rst_ni,
           .weight_i,
+          .first_i,
           .req_i   (one_req),
           .len_i   (one_len),
           .urgent_i(one_urgent),

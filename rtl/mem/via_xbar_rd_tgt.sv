@@ -2,12 +2,13 @@
 //
 // One target's side of the read half of the crossbar: grants the pieces that managers offer, by beats, and tells whose a beat of the target is.
 //
-//   pieces of manager m ──> slice[m] ──> grant of via_xbar_share, in via_xbar ──> AR
+//   pieces of manager m ──> slice[m] ──> grant of via_share, in via_xbar ──> AR
 //                                             └──> owners ──> whose the next beat is
 //
 // Throughput: one piece a cycle. Latency: two cycles. Order: that of each manager is kept; the target responds in the order of AR.
-// A channel has at most about `Window` beats requested and not delivered: a short request waits for little, however long those of other
-// managers are. Host memory (`Far`) has no such limit, and pieces for it are not cut: a link is best at long ones.
+// A channel has at most about `Window` beats requested and not delivered, host memory (`Far`) as many as `window_i` says: beyond that requests
+// wait here, where they are shared, so a short one waits for little, however long those of other managers are. Pieces for host memory are not cut:
+// a link is best at long ones.
 
 module via_xbar_rd_tgt
   import via_pkg::*;
@@ -20,12 +21,14 @@ module via_xbar_rd_tgt
 ) (
   input  logic                     clk_i,
   input  logic                     rst_ni,
-  /* verilator lint_off UNUSEDSIGNAL */  // of managers with no way to it; `last`, and what is above a channel's address
+  /* verilator lint_off UNUSEDSIGNAL */  // of managers with no way to it; of a channel; `last`, and what is above a channel's address
+  input  logic        [NumMgr-1:0] first_i,                // level: who goes first, for whom the window of host memory does not count
+  input  logic        [       7:0] window_i,               // Far: beats requested and not delivered, in 16 beats
   input  xbar_piece_t              piece_i      [NumMgr],
   input  logic        [NumMgr-1:0] piece_valid_i,
   /* verilator lint_on UNUSEDSIGNAL */
   output logic        [NumMgr-1:0] piece_ready_o,
-  output logic        [NumMgr-1:0] req_o,                  // to via_xbar_share: who requests
+  output logic        [NumMgr-1:0] req_o,                  // to via_share: who requests
   output logic        [       7:0] req_len_o    [NumMgr],  // beats - 1 of its piece
   output logic                     ack_o,                  // level: a grant is used
   input  logic        [NumMgr-1:0] gnt_i,                  // its grant, one-hot; zero if there is none
@@ -85,8 +88,9 @@ module via_xbar_rd_tgt
   end
 
   // ---------------------------------------------------------------- grant
-  assign ack = slice_ready && owner_room && below;
-  assign req_o = req;
+  // Whoever goes first has what it has freed of the window a little later than the window: others would take it.
+  assign ack = slice_ready && owner_room && (Far || below);
+  assign req_o = Far ? req & (first_i | {NumMgr{below}}) : req;
   assign req_len_o = req_len;
   assign ack_o = ack;
 
@@ -133,32 +137,20 @@ module via_xbar_rd_tgt
     .count_o  ()
   );
 
-  // Beats requested and not delivered. The sum follows a grant by two cycles, so nothing is granted in the one after a long burst.
-  if (!Far) begin : gen_window
-    localparam int unsigned Long = 8;
-    localparam int unsigned FlightW = $clog2(Window + 2 * MaxBurstBeats + 1);
-    logic [FlightW-1:0] flight_q, flight;
-    logic [7:0] len_q;
-    logic granted_q, below_q, long_q;
-    assign flight = flight_q + FlightW'(len_q & {8{granted_q}}) + FlightW'(granted_q) - FlightW'(back_valid_i);
-    assign below  = below_q && !long_q;
-    always_ff @(posedge clk_i) begin
-      if (!rst_ni) begin
-        flight_q  <= '0;
-        granted_q <= 1'b0;
-        below_q   <= 1'b1;
-        long_q    <= 1'b0;
-      end else begin
-        flight_q  <= flight;
-        granted_q <= gnt_any_i && ack;
-        below_q   <= flight < FlightW'(Window);
-        long_q    <= gnt_any_i && ack && ax.len >= 8'(Long);
-      end
-    end
-    always_ff @(posedge clk_i) len_q <= ax.len;
-  end else begin : gen_far
-    assign below = 1'b1;
-  end
+  // Beats requested and not delivered.
+  localparam int unsigned Most = Far ? 16 * 255 : Window;
+  via_xbar_window #(
+    .Most(Most)
+  ) u_window (
+    .clk_i,
+    .rst_ni,
+    .window_i  ($clog2(Most + 1)'(Far ? 32'({window_i, 4'h0}) : Window)),
+    .grant_i   (gnt_any_i && ack),
+    .len_i     (ax.len),
+    .back_i    (back_valid_i),
+    .back_len_i('0),
+    .below_o   (below)
+  );
 
   assign still_o = ~|req && !m_ar_valid_o;
 

@@ -29,6 +29,8 @@ module via_xbar_wr
 ) (
   input  logic                 clk_i,
   input  logic                 rst_ni,
+  input  logic    [NumMgr-1:0] first_i,                       // level: who goes first
+  input  logic    [       7:0] window_i,                      // beats of host memory granted and not responded to, in 16 beats
   input  axi_ax_t              s_aw_i      [NumMgr],
   input  logic    [NumMgr-1:0] s_aw_valid_i,
   output logic    [NumMgr-1:0] s_aw_ready_o,
@@ -47,7 +49,7 @@ module via_xbar_wr
   input  axi_b_t               m_b_i       [NumSub],
   input  logic    [NumSub-1:0] m_b_valid_i,
   output logic    [NumSub-1:0] m_b_ready_o,
-  output logic    [NumMgr-1:0] req_o       [NumSub],          // to via_xbar_share of each target: who requests
+  output logic    [NumMgr-1:0] req_o       [NumSub],          // to via_share of each target: who requests
   output logic    [       7:0] req_len_o   [NumSub][NumMgr],  // beats - 1 of its piece
   output logic    [NumMgr-1:0] urgent_o    [NumSub],          // level: all else of the manager waits for this target
   output logic    [NumSub-1:0] ack_o,                         // level: a grant is used
@@ -140,6 +142,8 @@ module via_xbar_wr
     ) u_tgt (
       .clk_i,
       .rst_ni,
+      .first_i,
+      .window_i,
       .piece_i      (piece),
       .piece_valid_i(piece_valid),
       .piece_ready_o(piece_ready),

@@ -3,13 +3,14 @@
 // One target's side of the write half of the crossbar: grants the pieces that managers offer, by beats, sends their data behind them, and tells
 // whose a response of the target is.
 //
-//   pieces of manager m ──> slice[m] ──> grant of via_xbar_share, in via_xbar ──> AW
+//   pieces of manager m ──> slice[m] ──> grant of via_share, in via_xbar ──> AW
 //                                             ├──> pieces granted ──┐
 //   beats of manager m ───> buffer[m] ──────────────────────────────┴──> W
 //                                             └──> owners ──> whose the next response is
 //
 // A manager offers a piece when its data is in the buffer here, of a long one the first `Piece` + 1 beats, behind which the rest follows without
 // a pause: so the target never waits for data.
+// Of host memory as many beats are under way as `window_i` says; what is beyond waits for its grant.
 // Throughput: one piece and one beat a cycle. Latency: two cycles for AW, three for W. Order: that of each manager is kept; the target responds
 // in the order of AW.
 
@@ -25,11 +26,13 @@ module via_xbar_wr_tgt
 ) (
   input  logic                          clk_i,
   input  logic                          rst_ni,
-  /* verilator lint_off UNUSEDSIGNAL */  // of managers with no way to it
+  /* verilator lint_off UNUSEDSIGNAL */  // of a channel, and of managers with no way to host memory
+  input  logic        [     NumMgr-1:0] first_i,                // level: who goes first, for whom the window of host memory does not count
+  input  logic        [            7:0] window_i,               // Far: beats granted and not responded to, in 16 beats
   input  xbar_piece_t                   piece_i      [NumMgr],
   input  logic        [     NumMgr-1:0] piece_valid_i,
   output logic        [     NumMgr-1:0] piece_ready_o,
-  output logic        [     NumMgr-1:0] req_o,                  // to via_xbar_share: who requests
+  output logic        [     NumMgr-1:0] req_o,                  // to via_share: who requests
   output logic        [            7:0] req_len_o    [NumMgr],  // beats - 1 of its piece
   output logic                          ack_o,                  // level: a grant is used
   input  logic        [     NumMgr-1:0] gnt_i,                  // its grant, one-hot; zero if there is none
@@ -73,6 +76,7 @@ module via_xbar_wr_tgt
 
   // Whom a response of the target is for.
   typedef struct packed {
+    logic [7:0]        len;   // beats - 1
     logic [NumMgr-1:0] mgr;   // one-hot
     logic              last;  // of the last piece of a burst
   } owner_t;
@@ -85,7 +89,7 @@ module via_xbar_wr_tgt
   logic [Width-1:0] req_place[NumMgr];
   logic [StrbW+DataW-1:0] beat[NumMgr];  // next beat of a manager
   axi_ax_t ax;
-  logic ack, grant, slice_ready, sent_room, owner_room, last;
+  logic ack, grant, slice_ready, sent_room, owner_room, below, last;
   logic [MgrW-1:0] from;
   sent_t sent;
   owner_t owner;
@@ -144,7 +148,7 @@ module via_xbar_wr_tgt
 
   // ---------------------------------------------------------------- grant
   assign ack = slice_ready && sent_room && owner_room;
-  assign req_o = req;
+  assign req_o = req & (first_i | {NumMgr{below}});
   assign req_len_o = req_len;
   assign ack_o = ack;
   assign grant = gnt_any_i && ack;
@@ -220,7 +224,7 @@ module via_xbar_wr_tgt
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      ({gnt_i, last}),
+    .s_i      ({ax.len, gnt_i, last}),
     .s_valid_i(grant),
     .s_ready_o(owner_room),
     .m_o      (owner),
@@ -231,7 +235,32 @@ module via_xbar_wr_tgt
   assign owner_o = owner.mgr;
   assign owner_last_o = owner.last;
 
-  // A request may wait for via_xbar_share to give it a quantum, with nothing else going on.
+  // Beats of host memory granted and not responded to. A channel takes what it has granted at once.
+  if (Far) begin : gen_window
+    localparam int unsigned Most = 16 * 255;
+    logic back_q;
+    logic [7:0] back_len_q;
+    always_ff @(posedge clk_i) begin
+      back_q     <= rst_ni && back_valid_i;
+      back_len_q <= owner.len;
+    end
+    via_xbar_window #(
+      .Most(Most)
+    ) u_window (
+      .clk_i,
+      .rst_ni,
+      .window_i  ($clog2(Most + 1)'({window_i, 4'h0})),
+      .grant_i   (grant),
+      .len_i     (ax.len),
+      .back_i    (back_q),
+      .back_len_i(back_len_q),
+      .below_o   (below)
+    );
+  end else begin : gen_near
+    assign below = 1'b1;
+  end
+
+  // A request may wait for via_share to give it a quantum, with nothing else going on.
   always_ff @(posedge clk_i) begin
     still_o <= ~|{
         piece_valid_i & piece_ready_o, beat_valid_i & beat_ready_o, req, m_aw_valid_o && m_aw_ready_i, w_take, w_valid_q && m_w_ready_i, back_valid_i};

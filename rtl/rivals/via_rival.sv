@@ -504,6 +504,8 @@ module via_rival
     .clk_i,
     .rst_ni,
     .weight_i    (weight),
+    .first_i     ('0),
+    .window_i    ('1),
     .s_ar_i      (mgr_ar),
     .s_ar_valid_i(mgr_ar_valid),
     .s_ar_ready_o(mgr_ar_ready),

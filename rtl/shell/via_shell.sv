@@ -191,6 +191,10 @@ module via_shell
   slot_ctrl_t ctrl[NumSlots];
   table_cfg_t tables[NumSlots];
   logic [WeightW-1:0] weight[NumSlots+3];
+  sched_cfg_t sched[NumSlots];
+  meter_count_t meter[NumSlots];
+  logic [NumSlots-1:0] first;
+  logic [7:0] window;
   slot_stat_t stat[NumSlots];
   logic [31:0] count[NumSlots][8], reg_rdata[NumSlots];
   logic [NumSlots-1:0] load;
@@ -263,6 +267,8 @@ module via_shell
   via_shell_edge u_edge (
     .*,
     .weight_i(weight),
+    .first_i(first),
+    .window_i(window),
     .hostmem_ar_i(hostmem_ar),
     .hostmem_ar_valid_i(hostmem_ar_valid),
     .hostmem_ar_ready_o(hostmem_ar_ready),
@@ -309,8 +315,12 @@ module via_shell
     .ctrl_o(ctrl),
     .table_o(tables),
     .weight_o(weight),
+    .sched_o(sched),
+    .window_o(window),
     .stat_i(stat),
     .count_i(count),
+    .meter_i(meter),
+    .first_i(first),
     .load_o(load),
     .cmd_o(cmd),
     .cmd_valid_o(cmd_valid),
@@ -390,9 +400,13 @@ module via_shell
   via_shell_slots u_slots (
     .*,
     .ctrl_i(ctrl),
+    .time_i(time_i[31:0]),
     .table_i(tables),
+    .sched_i(sched),
     .stat_o(stat),
     .count_o(count),
+    .meter_o(meter),
+    .first_o(first),
     .load_i(load),
     .cmd_i(cmd),
     .cmd_valid_i(cmd_valid),

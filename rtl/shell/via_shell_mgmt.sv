@@ -55,8 +55,12 @@ module via_shell_mgmt
   output slot_ctrl_t ctrl_o[NumSlots],
   output table_cfg_t table_o[NumSlots],
   output logic [WeightW-1:0] weight_o[NumSlots+3],  // share of card memory of slots, XDMA, DMA, page tables
+  output sched_cfg_t sched_o[NumSlots],
+  output logic [7:0] window_o,  // of host memory for slots: beats under way each way, in 16
   input slot_stat_t stat_i[NumSlots],
   input logic [31:0] count_i[NumSlots][8],  // in the order of the counter registers
+  input meter_count_t meter_i[NumSlots],  // what they have requested of memory
+  input logic [NumSlots-1:0] first_i,  // the slot goes first
   output logic [NumSlots-1:0] load_o,  // an image is being loaded
   // Commands to slots, completions and events from them, and the DMA commands that they pass on.
   output cmd_t cmd_o[NumSlots],
@@ -185,8 +189,11 @@ module via_shell_mgmt
     .ctrl_o,
     .table_o,
     .weight_o,
+    .sched_o,
+    .window_o,
     .stat_i,
     .count_i,
+    .meter_i,
     .app_req_o     (app_req[0]),
     .app_slot_o    (app_slot[0]),
     .app_valid_o   (app_valid[0]),
@@ -347,6 +354,8 @@ module via_shell_mgmt
     .clk_i,
     .rst_ni,
     .chan_mib_i,
+    .weight_i         (weight_o[0:NumSlots-1]),
+    .first_i,
     .cmd_i            (dma_cmd_i),
     .cmd_valid_i      (dma_cmd_valid_i),
     .cmd_ready_o      (dma_cmd_ready_o),

@@ -11,159 +11,163 @@ module via_shell_slots
   localparam int unsigned NS = NumStreams,
   localparam int unsigned NumApp = NumSlots * VioStreams
 ) (
-  input  logic                      clk_i,
-  input  logic                      rst_ni,
-  input  logic       [        31:0] chan_mib_i,                       // size of each DRAM channel in MiB
+  input  logic                        clk_i,
+  input  logic                        rst_ni,
+  input  logic         [        31:0] chan_mib_i,                       // size of each DRAM channel in MiB
+  input  logic         [        31:0] time_i,                           // card time, the lower half
   // Slots: the ports of via_slot, directions exchanged. Stream k is in bits [k*W +: W].
-  output logic                      slot_rst_no       [NumSlots],
-  output logic       [      NS-1:0] slot_s_valid_o    [NumSlots],
-  input  logic       [      NS-1:0] slot_s_ready_i    [NumSlots],
-  output logic       [NS*DataW-1:0] slot_s_data_o     [NumSlots],
-  output logic       [NS*StrbW-1:0] slot_s_keep_o     [NumSlots],
-  output logic       [      NS-1:0] slot_s_last_o     [NumSlots],
-  output logic       [    NS*8-1:0] slot_s_id_o       [NumSlots],
-  input  logic       [      NS-1:0] slot_m_valid_i    [NumSlots],
-  output logic       [      NS-1:0] slot_m_ready_o    [NumSlots],
-  input  logic       [NS*DataW-1:0] slot_m_data_i     [NumSlots],
-  input  logic       [NS*StrbW-1:0] slot_m_keep_i     [NumSlots],
-  input  logic       [      NS-1:0] slot_m_last_i     [NumSlots],
-  input  logic       [    NS*8-1:0] slot_m_id_i       [NumSlots],
-  input  logic       [     IdW-1:0] slot_arid_i       [NumSlots],
-  input  logic       [     VaW-1:0] slot_araddr_i     [NumSlots],
-  input  logic       [         7:0] slot_arlen_i      [NumSlots],
-  input  logic       [         2:0] slot_arsize_i     [NumSlots],
-  input  logic       [         1:0] slot_arburst_i    [NumSlots],
-  input  logic                      slot_arvalid_i    [NumSlots],
-  output logic                      slot_arready_o    [NumSlots],
-  output logic       [     IdW-1:0] slot_rid_o        [NumSlots],
-  output logic       [   DataW-1:0] slot_rdata_o      [NumSlots],
-  output logic       [         1:0] slot_rresp_o      [NumSlots],
-  output logic                      slot_rlast_o      [NumSlots],
-  output logic                      slot_rvalid_o     [NumSlots],
-  input  logic                      slot_rready_i     [NumSlots],
-  input  logic       [     IdW-1:0] slot_awid_i       [NumSlots],
-  input  logic       [     VaW-1:0] slot_awaddr_i     [NumSlots],
-  input  logic       [         7:0] slot_awlen_i      [NumSlots],
-  input  logic       [         2:0] slot_awsize_i     [NumSlots],
-  input  logic       [         1:0] slot_awburst_i    [NumSlots],
-  input  logic                      slot_awvalid_i    [NumSlots],
-  output logic                      slot_awready_o    [NumSlots],
-  input  logic       [   DataW-1:0] slot_wdata_i      [NumSlots],
-  input  logic       [   StrbW-1:0] slot_wstrb_i      [NumSlots],
-  input  logic                      slot_wlast_i      [NumSlots],
-  input  logic                      slot_wvalid_i     [NumSlots],
-  output logic                      slot_wready_o     [NumSlots],
-  output logic       [     IdW-1:0] slot_bid_o        [NumSlots],
-  output logic       [         1:0] slot_bresp_o      [NumSlots],
-  output logic                      slot_bvalid_o     [NumSlots],
-  input  logic                      slot_bready_i     [NumSlots],
-  output logic                      slot_reg_valid_o  [NumSlots],
-  output logic                      slot_reg_write_o  [NumSlots],
-  output logic       [        11:0] slot_reg_addr_o   [NumSlots],
-  output logic       [        31:0] slot_reg_wdata_o  [NumSlots],
-  input  logic                      slot_reg_rvalid_i [NumSlots],
-  input  logic       [        31:0] slot_reg_rdata_i  [NumSlots],
-  input  logic                      slot_reg_err_i    [NumSlots],
-  input  logic                      slot_irq_i        [NumSlots],
-  input  logic                      slot_busy_i       [NumSlots],
-  input  logic       [NumSlots-1:0] slot_loaded_i,                    // an app is in the slot
+  output logic                        slot_rst_no       [NumSlots],
+  output logic         [      NS-1:0] slot_s_valid_o    [NumSlots],
+  input  logic         [      NS-1:0] slot_s_ready_i    [NumSlots],
+  output logic         [NS*DataW-1:0] slot_s_data_o     [NumSlots],
+  output logic         [NS*StrbW-1:0] slot_s_keep_o     [NumSlots],
+  output logic         [      NS-1:0] slot_s_last_o     [NumSlots],
+  output logic         [    NS*8-1:0] slot_s_id_o       [NumSlots],
+  input  logic         [      NS-1:0] slot_m_valid_i    [NumSlots],
+  output logic         [      NS-1:0] slot_m_ready_o    [NumSlots],
+  input  logic         [NS*DataW-1:0] slot_m_data_i     [NumSlots],
+  input  logic         [NS*StrbW-1:0] slot_m_keep_i     [NumSlots],
+  input  logic         [      NS-1:0] slot_m_last_i     [NumSlots],
+  input  logic         [    NS*8-1:0] slot_m_id_i       [NumSlots],
+  input  logic         [     IdW-1:0] slot_arid_i       [NumSlots],
+  input  logic         [     VaW-1:0] slot_araddr_i     [NumSlots],
+  input  logic         [         7:0] slot_arlen_i      [NumSlots],
+  input  logic         [         2:0] slot_arsize_i     [NumSlots],
+  input  logic         [         1:0] slot_arburst_i    [NumSlots],
+  input  logic                        slot_arvalid_i    [NumSlots],
+  output logic                        slot_arready_o    [NumSlots],
+  output logic         [     IdW-1:0] slot_rid_o        [NumSlots],
+  output logic         [   DataW-1:0] slot_rdata_o      [NumSlots],
+  output logic         [         1:0] slot_rresp_o      [NumSlots],
+  output logic                        slot_rlast_o      [NumSlots],
+  output logic                        slot_rvalid_o     [NumSlots],
+  input  logic                        slot_rready_i     [NumSlots],
+  input  logic         [     IdW-1:0] slot_awid_i       [NumSlots],
+  input  logic         [     VaW-1:0] slot_awaddr_i     [NumSlots],
+  input  logic         [         7:0] slot_awlen_i      [NumSlots],
+  input  logic         [         2:0] slot_awsize_i     [NumSlots],
+  input  logic         [         1:0] slot_awburst_i    [NumSlots],
+  input  logic                        slot_awvalid_i    [NumSlots],
+  output logic                        slot_awready_o    [NumSlots],
+  input  logic         [   DataW-1:0] slot_wdata_i      [NumSlots],
+  input  logic         [   StrbW-1:0] slot_wstrb_i      [NumSlots],
+  input  logic                        slot_wlast_i      [NumSlots],
+  input  logic                        slot_wvalid_i     [NumSlots],
+  output logic                        slot_wready_o     [NumSlots],
+  output logic         [     IdW-1:0] slot_bid_o        [NumSlots],
+  output logic         [         1:0] slot_bresp_o      [NumSlots],
+  output logic                        slot_bvalid_o     [NumSlots],
+  input  logic                        slot_bready_i     [NumSlots],
+  output logic                        slot_reg_valid_o  [NumSlots],
+  output logic                        slot_reg_write_o  [NumSlots],
+  output logic         [        11:0] slot_reg_addr_o   [NumSlots],
+  output logic         [        31:0] slot_reg_wdata_o  [NumSlots],
+  input  logic                        slot_reg_rvalid_i [NumSlots],
+  input  logic         [        31:0] slot_reg_rdata_i  [NumSlots],
+  input  logic                        slot_reg_err_i    [NumSlots],
+  input  logic                        slot_irq_i        [NumSlots],
+  input  logic                        slot_busy_i       [NumSlots],
+  input  logic         [NumSlots-1:0] slot_loaded_i,                    // an app is in the slot
   // Slots: their control, and what becomes of it.
-  input  slot_ctrl_t                ctrl_i            [NumSlots],
-  input  table_cfg_t                table_i           [NumSlots],
-  output slot_stat_t                stat_o            [NumSlots],
-  output logic       [        31:0] count_o           [NumSlots][8],  // in the order of the counter registers
-  input  logic       [NumSlots-1:0] load_i,                           // an image is being loaded
+  input  slot_ctrl_t                  ctrl_i            [NumSlots],
+  input  table_cfg_t                  table_i           [NumSlots],
+  input  sched_cfg_t                  sched_i           [NumSlots],
+  output slot_stat_t                  stat_o            [NumSlots],
+  output logic         [        31:0] count_o           [NumSlots][8],  // in the order of the counter registers
+  output meter_count_t                meter_o           [NumSlots],     // what they have requested of memory
+  output logic         [NumSlots-1:0] first_o,                          // the slot goes first there
+  input  logic         [NumSlots-1:0] load_i,                           // an image is being loaded
   // Commands to slots, completions and events from them, and the DMA commands that they pass on.
-  input  cmd_t                      cmd_i             [NumSlots],
-  input  logic       [NumSlots-1:0] cmd_valid_i,
-  output logic       [NumSlots-1:0] cmd_ready_o,
-  output cpl_t                      cpl_o             [NumSlots],
-  output logic       [NumSlots-1:0] cpl_valid_o,
-  input  logic       [NumSlots-1:0] cpl_ready_i,
-  output evt_t                      evt_o             [NumSlots],
-  output logic       [NumSlots-1:0] evt_valid_o,
-  input  logic       [NumSlots-1:0] evt_ready_i,
-  output cmd_t                      dma_cmd_o         [NumSlots],
-  output logic       [NumSlots-1:0] dma_cmd_valid_o,
-  input  logic       [NumSlots-1:0] dma_cmd_ready_i,
-  input  cpl_t                      dma_cpl_i,                        // to all slots, valid to one
-  input  logic       [NumSlots-1:0] dma_cpl_valid_i,
-  output logic       [NumSlots-1:0] dma_cpl_ready_o,
-  output logic       [NumSlots-1:0] dma_abort_o,                      // queued DMA commands of the slot end with StAborted
-  input  logic       [NumSlots-1:0] cmd_err_i,                        // one pulse: the command ring stopped
-  input  logic       [NumSlots-1:0] cmd_err_info_i,                   // with it: why, as EvRing has it
-  input  logic       [NumSlots-1:0] cpl_err_i,                        // one pulse: the completion ring stopped
+  input  cmd_t                        cmd_i             [NumSlots],
+  input  logic         [NumSlots-1:0] cmd_valid_i,
+  output logic         [NumSlots-1:0] cmd_ready_o,
+  output cpl_t                        cpl_o             [NumSlots],
+  output logic         [NumSlots-1:0] cpl_valid_o,
+  input  logic         [NumSlots-1:0] cpl_ready_i,
+  output evt_t                        evt_o             [NumSlots],
+  output logic         [NumSlots-1:0] evt_valid_o,
+  input  logic         [NumSlots-1:0] evt_ready_i,
+  output cmd_t                        dma_cmd_o         [NumSlots],
+  output logic         [NumSlots-1:0] dma_cmd_valid_o,
+  input  logic         [NumSlots-1:0] dma_cmd_ready_i,
+  input  cpl_t                        dma_cpl_i,                        // to all slots, valid to one
+  input  logic         [NumSlots-1:0] dma_cpl_valid_i,
+  output logic         [NumSlots-1:0] dma_cpl_ready_o,
+  output logic         [NumSlots-1:0] dma_abort_o,                      // queued DMA commands of the slot end with StAborted
+  input  logic         [NumSlots-1:0] cmd_err_i,                        // one pulse: the command ring stopped
+  input  logic         [NumSlots-1:0] cmd_err_info_i,                   // with it: why, as EvRing has it
+  input  logic         [NumSlots-1:0] cpl_err_i,                        // one pulse: the completion ring stopped
   // Registers of apps, one access at a time.
-  input  reg_req_t                  reg_req_i,                        // to all slots, valid to one
-  input  logic       [NumSlots-1:0] reg_valid_i,                      // held until the response or the time-out
-  output logic       [NumSlots-1:0] reg_open_o,                       // an app is there to answer
-  output logic       [NumSlots-1:0] reg_rvalid_o,                     // one pulse: the response
-  output logic       [        31:0] reg_rdata_o       [NumSlots],
-  output logic       [NumSlots-1:0] reg_err_o,                        // with the response: there is no such register
-  input  logic       [NumSlots-1:0] reg_timeout_i,                    // one pulse: the access ended without a response
+  input  reg_req_t                    reg_req_i,                        // to all slots, valid to one
+  input  logic         [NumSlots-1:0] reg_valid_i,                      // held until the response or the time-out
+  output logic         [NumSlots-1:0] reg_open_o,                       // an app is there to answer
+  output logic         [NumSlots-1:0] reg_rvalid_o,                     // one pulse: the response
+  output logic         [        31:0] reg_rdata_o       [NumSlots],
+  output logic         [NumSlots-1:0] reg_err_o,                        // with the response: there is no such register
+  input  logic         [NumSlots-1:0] reg_timeout_i,                    // one pulse: the access ended without a response
   // Functions: interrupts of apps.
-  output logic       [NumSlots-1:0] fn_irq_o,                         // one pulse: the app's, if it is listened to
+  output logic         [NumSlots-1:0] fn_irq_o,                         // one pulse: the app's, if it is listened to
   // Streams of via_vio_switch: stream k of slot s is number s * VioStreams + k.
-  output logic       [NumSlots-1:0] vio_cut_o,                        // isolated
-  input  logic       [  NumApp-1:0] vio_in_on_i,                      // the app's input belongs to the switch
-  input  logic       [  NumApp-1:0] vio_out_on_i,                     // its output does
-  input  strm_t                     vio_in_i          [  NumApp],     // to the app
-  input  logic       [  NumApp-1:0] vio_in_valid_i,
-  output logic       [  NumApp-1:0] vio_in_ready_o,
-  output strm_t                     vio_out_o         [  NumApp],     // from the app
-  output logic       [  NumApp-1:0] vio_out_valid_o,
-  input  logic       [  NumApp-1:0] vio_out_ready_i,
+  output logic         [NumSlots-1:0] vio_cut_o,                        // isolated
+  input  logic         [  NumApp-1:0] vio_in_on_i,                      // the app's input belongs to the switch
+  input  logic         [  NumApp-1:0] vio_out_on_i,                     // its output does
+  input  strm_t                       vio_in_i          [  NumApp],     // to the app
+  input  logic         [  NumApp-1:0] vio_in_valid_i,
+  output logic         [  NumApp-1:0] vio_in_ready_o,
+  output strm_t                       vio_out_o         [  NumApp],     // from the app
+  output logic         [  NumApp-1:0] vio_out_valid_o,
+  input  logic         [  NumApp-1:0] vio_out_ready_i,
   // Disk in the address space of a slot: requests go to all slots, valid to one.
-  input  axi_ax_t                   disk_ar_i,
-  input  logic       [NumSlots-1:0] disk_ar_valid_i,
-  output logic       [NumSlots-1:0] disk_ar_ready_o,
-  output axi_r_t                    disk_r_o          [NumSlots],
-  output logic       [NumSlots-1:0] disk_r_valid_o,
-  input  logic       [NumSlots-1:0] disk_r_ready_i,
-  input  axi_ax_t                   disk_aw_i,
-  input  logic       [NumSlots-1:0] disk_aw_valid_i,
-  output logic       [NumSlots-1:0] disk_aw_ready_o,
-  input  axi_w_t                    disk_w_i,
-  input  logic       [NumSlots-1:0] disk_w_valid_i,
-  output logic       [NumSlots-1:0] disk_w_ready_o,
-  input  logic       [NumSlots-1:0] disk_flush_i,                     // one pulse: a flush waits for the host
-  output axi_b_t                    disk_b_o          [NumSlots],
-  output logic       [NumSlots-1:0] disk_b_valid_o,
-  input  logic       [NumSlots-1:0] disk_b_ready_i,
+  input  axi_ax_t                     disk_ar_i,
+  input  logic         [NumSlots-1:0] disk_ar_valid_i,
+  output logic         [NumSlots-1:0] disk_ar_ready_o,
+  output axi_r_t                      disk_r_o          [NumSlots],
+  output logic         [NumSlots-1:0] disk_r_valid_o,
+  input  logic         [NumSlots-1:0] disk_r_ready_i,
+  input  axi_ax_t                     disk_aw_i,
+  input  logic         [NumSlots-1:0] disk_aw_valid_i,
+  output logic         [NumSlots-1:0] disk_aw_ready_o,
+  input  axi_w_t                      disk_w_i,
+  input  logic         [NumSlots-1:0] disk_w_valid_i,
+  output logic         [NumSlots-1:0] disk_w_ready_o,
+  input  logic         [NumSlots-1:0] disk_flush_i,                     // one pulse: a flush waits for the host
+  output axi_b_t                      disk_b_o          [NumSlots],
+  output logic         [NumSlots-1:0] disk_b_valid_o,
+  input  logic         [NumSlots-1:0] disk_b_ready_i,
   // Memory, translated: addresses as via_xbar takes them.
-  output axi_ax_t                   cardmem_ar_o      [NumSlots],
-  output logic       [NumSlots-1:0] cardmem_ar_valid_o,
-  input  logic       [NumSlots-1:0] cardmem_ar_ready_i,
-  input  axi_r_t                    cardmem_r_i       [NumSlots],
-  input  logic       [NumSlots-1:0] cardmem_r_valid_i,
-  output logic       [NumSlots-1:0] cardmem_r_ready_o,
-  output axi_ax_t                   cardmem_aw_o      [NumSlots],
-  output logic       [NumSlots-1:0] cardmem_aw_valid_o,
-  input  logic       [NumSlots-1:0] cardmem_aw_ready_i,
-  output axi_w_t                    cardmem_w_o       [NumSlots],
-  output logic       [NumSlots-1:0] cardmem_w_valid_o,
-  input  logic       [NumSlots-1:0] cardmem_w_ready_i,
-  input  axi_b_t                    cardmem_b_i       [NumSlots],
-  input  logic       [NumSlots-1:0] cardmem_b_valid_i,
-  output logic       [NumSlots-1:0] cardmem_b_ready_o,
+  output axi_ax_t                     cardmem_ar_o      [NumSlots],
+  output logic         [NumSlots-1:0] cardmem_ar_valid_o,
+  input  logic         [NumSlots-1:0] cardmem_ar_ready_i,
+  input  axi_r_t                      cardmem_r_i       [NumSlots],
+  input  logic         [NumSlots-1:0] cardmem_r_valid_i,
+  output logic         [NumSlots-1:0] cardmem_r_ready_o,
+  output axi_ax_t                     cardmem_aw_o      [NumSlots],
+  output logic         [NumSlots-1:0] cardmem_aw_valid_o,
+  input  logic         [NumSlots-1:0] cardmem_aw_ready_i,
+  output axi_w_t                      cardmem_w_o       [NumSlots],
+  output logic         [NumSlots-1:0] cardmem_w_valid_o,
+  input  logic         [NumSlots-1:0] cardmem_w_ready_i,
+  input  axi_b_t                      cardmem_b_i       [NumSlots],
+  input  logic         [NumSlots-1:0] cardmem_b_valid_i,
+  output logic         [NumSlots-1:0] cardmem_b_ready_o,
   // Page tables of all slots in card memory.
-  output axi_ax_t                   walk_ar_o,
-  output logic                      walk_ar_valid_o,
-  input  logic                      walk_ar_ready_i,
-  input  axi_r_t                    walk_r_i,
-  input  logic                      walk_r_valid_i,
-  output logic                      walk_r_ready_o,
-  output axi_ax_t                   walk_aw_o,
-  output logic                      walk_aw_valid_o,
-  input  logic                      walk_aw_ready_i,
-  output axi_w_t                    walk_w_o,
-  output logic                      walk_w_valid_o,
-  input  logic                      walk_w_ready_i,
-  input  axi_b_t                    walk_b_i,
-  input  logic                      walk_b_valid_i,
-  output logic                      walk_b_ready_o,
-  output logic                      still_o,                          // nothing moves unless an input changes
-  output logic                      idle_o                            // nothing is in flight
+  output axi_ax_t                     walk_ar_o,
+  output logic                        walk_ar_valid_o,
+  input  logic                        walk_ar_ready_i,
+  input  axi_r_t                      walk_r_i,
+  input  logic                        walk_r_valid_i,
+  output logic                        walk_r_ready_o,
+  output axi_ax_t                     walk_aw_o,
+  output logic                        walk_aw_valid_o,
+  input  logic                        walk_aw_ready_i,
+  output axi_w_t                      walk_w_o,
+  output logic                        walk_w_valid_o,
+  input  logic                        walk_w_ready_i,
+  input  axi_b_t                      walk_b_i,
+  input  logic                        walk_b_valid_i,
+  output logic                        walk_b_ready_o,
+  output logic                        still_o,                          // nothing moves unless an input changes
+  output logic                        idle_o                            // nothing is in flight
 );
 
   logic [NumSlots-1:0] slot_idle, slot_still;
@@ -275,10 +279,14 @@ module via_shell_slots
       .chan_mib_i,
       .ctrl_i           (ctrl_i[s]),
       .table_i          (table_i[s]),
+      .sched_i          (sched_i[s]),
+      .time_i,
       .loaded_i         (slot_loaded_i[s]),
       .load_i           (load_i[s]),
       .stat_o           (stat_o[s]),
       .count_o          (count_o[s]),
+      .meter_o          (meter_o[s]),
+      .first_o          (first_o[s]),
       .cmd_i            (cmd_i[s]),
       .cmd_valid_i      (cmd_valid_i[s]),
       .cmd_ready_o      (cmd_ready_o[s]),

@@ -52,6 +52,8 @@ class Host:
             "ft_tvalid",
             "fr_tready",
             "table_i",
+            "sched",
+            "time_i",
         ):
             getattr(dut, name).value = 0
         self.mem = AxiMem(

@@ -4,7 +4,7 @@
 //
 //                    commands ──> via_dispatch ──> DMA (shared), MMU, movers
 //   streams to app  <── via_mover_in  <── R ──┐
-//   streams of app ──> via_guard_strm ──> via_mover_out ──┤ via_axi_mux ──> via_mmu ──> crossbar
+//   streams of app ──> via_guard_strm ──> via_mover_out ──┤ via_axi_mux ──> via_mmu ──> via_slot_meter ──> crossbar
 //   memory port    <──> via_guard ────────────────────────┤
 //   disk of a function (docs/interfaces.md, section 8) ───┘
 //
@@ -33,133 +33,137 @@ module via_slot_port
   input logic              rst_ni,
   input logic       [31:0] chan_mib_i,  // size of each DRAM channel in MiB, constant
   input table_cfg_t        table_i,     // page table of the slot
+  input sched_cfg_t        sched_i,     // its share of memory, besides its weight
+  input logic       [31:0] time_i,      // card time, the lower half
 
   // control
-  input  slot_ctrl_t          ctrl_i,                 // control register
-  input  logic                loaded_i,               // level: an app is in the slot
-  input  logic                load_i,                 // level: an image is being loaded
-  output slot_stat_t          stat_o,                 // status register
-  output logic       [  31:0] count_o          [ 8],  // counters, in the order of their registers
+  input  slot_ctrl_t            ctrl_i,                 // control register
+  input  logic                  loaded_i,               // level: an app is in the slot
+  input  logic                  load_i,                 // level: an image is being loaded
+  output slot_stat_t            stat_o,                 // status register
+  output logic         [  31:0] count_o          [ 8],  // counters, in the order of their registers
+  output meter_count_t          meter_o,                // what it has requested of memory
+  output logic                  first_o,                // level: it goes before others there
   // commands and events
-  input  cmd_t                cmd_i,                  // next command of the slot
-  input  logic                cmd_valid_i,
-  output logic                cmd_ready_o,
-  output cpl_t                cpl_o,                  // completion
-  output logic                cpl_valid_o,
-  input  logic                cpl_ready_i,
-  output cmd_t                dma_cmd_o,              // command for the DMA engine
-  output logic                dma_cmd_valid_o,
-  input  logic                dma_cmd_ready_i,
-  input  cpl_t                dma_cpl_i,              // its completion
-  input  logic                dma_cpl_valid_i,
-  output logic                dma_cpl_ready_o,
-  output logic                dma_abort_o,            // level: end the slot's DMA commands with StAborted
-  output evt_t                evt_o,                  // next event
-  output logic                evt_valid_o,
-  input  logic                evt_ready_i,
-  input  logic                ring_err_cmd_i,         // pulse: the command ring stopped
-  input  logic                ring_err_info_i,        // with it: 0 tail, 1 read
-  input  logic                ring_err_cpl_i,         // pulse: the completion ring stopped
+  input  cmd_t                  cmd_i,                  // next command of the slot
+  input  logic                  cmd_valid_i,
+  output logic                  cmd_ready_o,
+  output cpl_t                  cpl_o,                  // completion
+  output logic                  cpl_valid_o,
+  input  logic                  cpl_ready_i,
+  output cmd_t                  dma_cmd_o,              // command for the DMA engine
+  output logic                  dma_cmd_valid_o,
+  input  logic                  dma_cmd_ready_i,
+  input  cpl_t                  dma_cpl_i,              // its completion
+  input  logic                  dma_cpl_valid_i,
+  output logic                  dma_cpl_ready_o,
+  output logic                  dma_abort_o,            // level: end the slot's DMA commands with StAborted
+  output evt_t                  evt_o,                  // next event
+  output logic                  evt_valid_o,
+  input  logic                  evt_ready_i,
+  input  logic                  ring_err_cmd_i,         // pulse: the command ring stopped
+  input  logic                  ring_err_info_i,        // with it: 0 tail, 1 read
+  input  logic                  ring_err_cpl_i,         // pulse: the completion ring stopped
   // app registers
-  input  reg_req_t            reg_i,                  // register access, with reg_valid_i
-  input  logic                reg_valid_i,            // held until the response or the time-out
-  output logic                reg_open_o,             // level: an app is there to respond
-  output logic                reg_rvalid_o,           // pulse: the app responds
-  output logic       [  31:0] reg_rdata_o,            // read data, with reg_rvalid_o
-  output logic                reg_err_o,              // the app refuses, with reg_rvalid_o
-  input  logic                reg_timeout_i,          // pulse: the app has not responded in time
+  input  reg_req_t              reg_i,                  // register access, with reg_valid_i
+  input  logic                  reg_valid_i,            // held until the response or the time-out
+  output logic                  reg_open_o,             // level: an app is there to respond
+  output logic                  reg_rvalid_o,           // pulse: the app responds
+  output logic         [  31:0] reg_rdata_o,            // read data, with reg_rvalid_o
+  output logic                  reg_err_o,              // the app refuses, with reg_rvalid_o
+  input  logic                  reg_timeout_i,          // pulse: the app has not responded in time
   // crossbar
-  output axi_ax_t             m_ar_o,
-  output logic                m_ar_valid_o,
-  input  logic                m_ar_ready_i,
-  input  axi_r_t              m_r_i,
-  input  logic                m_r_valid_i,
-  output logic                m_r_ready_o,
-  output axi_ax_t             m_aw_o,
-  output logic                m_aw_valid_o,
-  input  logic                m_aw_ready_i,
-  output axi_w_t              m_w_o,
-  output logic                m_w_valid_o,
-  input  logic                m_w_ready_i,
-  input  axi_b_t              m_b_i,
-  input  logic                m_b_valid_i,
-  output logic                m_b_ready_o,
+  output axi_ax_t               m_ar_o,
+  output logic                  m_ar_valid_o,
+  input  logic                  m_ar_ready_i,
+  input  axi_r_t                m_r_i,
+  input  logic                  m_r_valid_i,
+  output logic                  m_r_ready_o,
+  output axi_ax_t               m_aw_o,
+  output logic                  m_aw_valid_o,
+  input  logic                  m_aw_ready_i,
+  output axi_w_t                m_w_o,
+  output logic                  m_w_valid_o,
+  input  logic                  m_w_ready_i,
+  input  axi_b_t                m_b_i,
+  input  logic                  m_b_valid_i,
+  output logic                  m_b_ready_o,
   // crossbar, shared by the slots: the page table
-  output axi_ax_t             walk_ar_o,
-  output logic                walk_ar_valid_o,
-  input  logic                walk_ar_ready_i,
-  input  axi_r_t              walk_r_i,
-  input  logic                walk_r_valid_i,
-  output logic                walk_r_ready_o,
-  output axi_ax_t             walk_aw_o,
-  output logic                walk_aw_valid_o,
-  input  logic                walk_aw_ready_i,
-  output axi_w_t              walk_w_o,
-  output logic                walk_w_valid_o,
-  input  logic                walk_w_ready_i,
-  input  axi_b_t              walk_b_i,
-  input  logic                walk_b_valid_i,
-  output logic                walk_b_ready_o,
+  output axi_ax_t               walk_ar_o,
+  output logic                  walk_ar_valid_o,
+  input  logic                  walk_ar_ready_i,
+  input  axi_r_t                walk_r_i,
+  input  logic                  walk_r_valid_i,
+  output logic                  walk_r_ready_o,
+  output axi_ax_t               walk_aw_o,
+  output logic                  walk_aw_valid_o,
+  input  logic                  walk_aw_ready_i,
+  output axi_w_t                walk_w_o,
+  output logic                  walk_w_valid_o,
+  input  logic                  walk_w_ready_i,
+  input  axi_b_t                walk_b_i,
+  input  logic                  walk_b_valid_i,
+  output logic                  walk_b_ready_o,
   // streams of via_vio_switch
-  output logic                vio_cut_o,              // level: the slot is isolated
-  input  logic       [NV-1:0] vio_in_on_i,            // level: the app's input belongs to the switch
-  input  logic       [NV-1:0] vio_out_on_i,           // level: its output does
-  input  strm_t               vio_in_i         [NV],  // to the app
-  input  logic       [NV-1:0] vio_in_valid_i,
-  output logic       [NV-1:0] vio_in_ready_o,
-  output strm_t               vio_out_o        [NV],  // from the app
-  output logic       [NV-1:0] vio_out_valid_o,
-  input  logic       [NV-1:0] vio_out_ready_i,
+  output logic                  vio_cut_o,              // level: the slot is isolated
+  input  logic         [NV-1:0] vio_in_on_i,            // level: the app's input belongs to the switch
+  input  logic         [NV-1:0] vio_out_on_i,           // level: its output does
+  input  strm_t                 vio_in_i         [NV],  // to the app
+  input  logic         [NV-1:0] vio_in_valid_i,
+  output logic         [NV-1:0] vio_in_ready_o,
+  output strm_t                 vio_out_o        [NV],  // from the app
+  output logic         [NV-1:0] vio_out_valid_o,
+  input  logic         [NV-1:0] vio_out_ready_i,
   // memory port of a disk
-  input  axi_ax_t             disk_ar_i,
-  input  logic                disk_ar_valid_i,
-  output logic                disk_ar_ready_o,
-  output axi_r_t              disk_r_o,
-  output logic                disk_r_valid_o,
-  input  logic                disk_r_ready_i,
-  input  axi_ax_t             disk_aw_i,
-  input  logic                disk_aw_valid_i,
-  output logic                disk_aw_ready_o,
-  input  axi_w_t              disk_w_i,
-  input  logic                disk_w_valid_i,
-  output logic                disk_w_ready_o,
-  input  logic                disk_flush_i,           // pulse: a flush waits for the host
-  output axi_b_t              disk_b_o,
-  output logic                disk_b_valid_o,
-  input  logic                disk_b_ready_i,
+  input  axi_ax_t               disk_ar_i,
+  input  logic                  disk_ar_valid_i,
+  output logic                  disk_ar_ready_o,
+  output axi_r_t                disk_r_o,
+  output logic                  disk_r_valid_o,
+  input  logic                  disk_r_ready_i,
+  input  axi_ax_t               disk_aw_i,
+  input  logic                  disk_aw_valid_i,
+  output logic                  disk_aw_ready_o,
+  input  axi_w_t                disk_w_i,
+  input  logic                  disk_w_valid_i,
+  output logic                  disk_w_ready_o,
+  input  logic                  disk_flush_i,           // pulse: a flush waits for the host
+  output axi_b_t                disk_b_o,
+  output logic                  disk_b_valid_o,
+  input  logic                  disk_b_ready_i,
   // slot, as in docs/interfaces.md, section 3
-  output logic                slot_rst_no,            // reset of the app
-  output strm_t               slot_s_o         [NS],
-  output logic       [NS-1:0] slot_s_valid_o,
-  input  logic       [NS-1:0] slot_s_ready_i,
-  input  strm_t               slot_m_i         [NS],
-  input  logic       [NS-1:0] slot_m_valid_i,
-  output logic       [NS-1:0] slot_m_ready_o,
-  input  axi_ax_t             slot_ar_i,
-  input  logic                slot_ar_valid_i,
-  output logic                slot_ar_ready_o,
-  output axi_r_t              slot_r_o,
-  output logic                slot_r_valid_o,
-  input  logic                slot_r_ready_i,
-  input  axi_ax_t             slot_aw_i,
-  input  logic                slot_aw_valid_i,
-  output logic                slot_aw_ready_o,
-  input  axi_w_t              slot_w_i,
-  input  logic                slot_w_valid_i,
-  output logic                slot_w_ready_o,
-  output axi_b_t              slot_b_o,
-  output logic                slot_b_valid_o,
-  input  logic                slot_b_ready_i,
-  output reg_req_t            slot_reg_o,             // register access, with slot_reg_valid_o
-  output logic                slot_reg_valid_o,       // held until the response
-  input  logic                slot_reg_rvalid_i,      // pulse: the app responds
-  input  logic       [  31:0] slot_reg_rdata_i,       // read data
-  input  logic                slot_reg_err_i,         // the app refuses the access
-  input  logic                slot_irq_i,             // pulse: interrupt of the app
-  output logic                irq_o,                  // pulse: interrupt of the app, unless isolated
-  input  logic                slot_busy_i,            // level: the app reports that it computes
-  output logic                still_o,                // nothing moves unless an input changes
-  output logic                idle_o                  // level: nothing of the slot is in flight
+  output logic                  slot_rst_no,            // reset of the app
+  output strm_t                 slot_s_o         [NS],
+  output logic         [NS-1:0] slot_s_valid_o,
+  input  logic         [NS-1:0] slot_s_ready_i,
+  input  strm_t                 slot_m_i         [NS],
+  input  logic         [NS-1:0] slot_m_valid_i,
+  output logic         [NS-1:0] slot_m_ready_o,
+  input  axi_ax_t               slot_ar_i,
+  input  logic                  slot_ar_valid_i,
+  output logic                  slot_ar_ready_o,
+  output axi_r_t                slot_r_o,
+  output logic                  slot_r_valid_o,
+  input  logic                  slot_r_ready_i,
+  input  axi_ax_t               slot_aw_i,
+  input  logic                  slot_aw_valid_i,
+  output logic                  slot_aw_ready_o,
+  input  axi_w_t                slot_w_i,
+  input  logic                  slot_w_valid_i,
+  output logic                  slot_w_ready_o,
+  output axi_b_t                slot_b_o,
+  output logic                  slot_b_valid_o,
+  input  logic                  slot_b_ready_i,
+  output reg_req_t              slot_reg_o,             // register access, with slot_reg_valid_o
+  output logic                  slot_reg_valid_o,       // held until the response
+  input  logic                  slot_reg_rvalid_i,      // pulse: the app responds
+  input  logic         [  31:0] slot_reg_rdata_i,       // read data
+  input  logic                  slot_reg_err_i,         // the app refuses the access
+  input  logic                  slot_irq_i,             // pulse: interrupt of the app
+  output logic                  irq_o,                  // pulse: interrupt of the app, unless isolated
+  input  logic                  slot_busy_i,            // level: the app reports that it computes
+  output logic                  still_o,                // nothing moves unless an input changes
+  output logic                  idle_o                  // level: nothing of the slot is in flight
 );
 
   localparam bit PageWaysOk = param_in("via_slot_port PageWays", PageWays, 1, 64);
@@ -168,7 +172,7 @@ module via_slot_port
   localparam bit HugeSetsOk = param_pow2("via_slot_port HugeSets", HugeSets, 2, 65536);
 
   // ---------------------------------------------------------------- control
-  logic cut, isolated, stop_q, hold_q, busy_q, irq_q, quiesce_q, reset_q, loaded_q;
+  logic cut, isolated, isolated_q, stop_q, hold_q, busy_q, irq_q, quiesce_q, reset_q, loaded_q;
   event_e cause;
 
   assign cut = ctrl_i.isolate || ctrl_i.reset || !ctrl_i.run || load_i || !loaded_i;
@@ -177,21 +181,23 @@ module via_slot_port
   // handshakes with other blocks come from registers, too.
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      stop_q    <= 1'b1;
-      hold_q    <= 1'b1;
-      busy_q    <= 1'b0;
-      irq_q     <= 1'b0;
-      quiesce_q <= 1'b0;
-      reset_q   <= 1'b0;
-      loaded_q  <= 1'b0;
+      stop_q     <= 1'b1;
+      isolated_q <= 1'b1;
+      hold_q     <= 1'b1;
+      busy_q     <= 1'b0;
+      irq_q      <= 1'b0;
+      quiesce_q  <= 1'b0;
+      reset_q    <= 1'b0;
+      loaded_q   <= 1'b0;
     end else begin
-      stop_q    <= ctrl_i.reset || !ctrl_i.run || load_i || !loaded_i;
-      hold_q    <= stop_q;
-      busy_q    <= slot_busy_i && !isolated;
-      irq_q     <= slot_irq_i && !isolated;
-      quiesce_q <= ctrl_i.quiesce;
-      reset_q   <= ctrl_i.reset;
-      loaded_q  <= loaded_i;
+      isolated_q <= isolated;
+      stop_q     <= ctrl_i.reset || !ctrl_i.run || load_i || !loaded_i;
+      hold_q     <= stop_q;
+      busy_q     <= slot_busy_i && !isolated;
+      irq_q      <= slot_irq_i && !isolated;
+      quiesce_q  <= ctrl_i.quiesce;
+      reset_q    <= ctrl_i.reset;
+      loaded_q   <= loaded_i;
     end
   end
   assign slot_rst_no = !hold_q;
@@ -290,28 +296,30 @@ module via_slot_port
 
     if (k < NV) begin : gen_shared
       // ---- input: the mover gets it back once all moves from before have ended
-      logic in_off, in_off_q, in_on_q, join_still;
+      logic in_off, in_off_q, in_on_q, switch_q, join_still;
       logic [1:0] sel, join_ready;
       strm_t from[2];
-      assign in_off = vio_in_on_i[k] || in_off_q;
+      assign in_off = in_on_q || in_off_q;
       always_ff @(posedge clk_i) begin
         if (!rst_ni) begin
           in_on_q  <= 1'b0;
+          switch_q <= 1'b0;
           in_off_q <= 1'b0;
         end else begin
           in_on_q  <= vio_in_on_i[k];
-          in_off_q <= in_off && (vio_in_on_i[k] || !mvi_idle[k]);
+          switch_q <= in_on_q && !isolated;
+          in_off_q <= in_off && (in_on_q || !mvi_idle[k]);
         end
       end
       assign abort_in = isolated || in_off;
 
-      // The switch's side is enabled a cycle after vio_in_on_i. The two are never enabled together: in_off_q is set when vio_in_on_i falls.
-      assign sel = {!in_off, in_on_q} & {2{!isolated}};
+      // The switch's side is enabled two cycles after vio_in_on_i. The two are never enabled together: in_off_q is set when in_on_q falls.
+      assign sel = {!in_off && !isolated_q, switch_q};
       assign from[0] = vio_in_i[k];
       assign from[1] = moved;
-      // The mover's beats are dropped while it does not own the stream, and both sides' in an isolated slot.
+      // The mover's beats are dropped while it does not own the stream, and both sides' in an isolated slot, and in the cycle behind that.
       assign moved_ready = join_ready[1] || !sel[1];
-      assign vio_in_ready_o[k] = join_ready[0] || isolated;
+      assign vio_in_ready_o[k] = join_ready[0] || isolated_q;
       via_vio_join #(
         .N(2)
       ) u_join (
@@ -371,7 +379,7 @@ module via_slot_port
           assert (vio_out_valid_o[k] == (src_valid && dst == ToSwitch))
           else $error("a beat for the switch is offered without via_vio_edge, or not offered");
 `endif
-      assign vio_still[k] = join_still && src_still && in_off_q == vio_in_on_i[k] && in_on_q == vio_in_on_i[k] &&
+      assign vio_still[k] = join_still && src_still && in_off_q == vio_in_on_i[k] && in_on_q == vio_in_on_i[k] && switch_q == (in_on_q && !isolated) &&
           out_off_q == vio_out_on_i[k] && !(vio_in_valid_i[k] && vio_in_ready_o[k]);
     end else begin : gen_own
       assign abort_in = isolated;
@@ -453,6 +461,9 @@ module via_slot_port
   axi_r_t mux_r;
   axi_b_t mux_b;
   logic mux_ar_valid, mux_ar_ready, mux_aw_valid, mux_aw_ready, mux_idle, mux_still, mmu_idle, mmu_quiet;
+  logic p_ar_valid, p_ar_ready, p_aw_valid, p_aw_ready, rd_beat, wr_done, meter_still;
+  assign rd_beat = m_r_valid_i && m_r_ready_o;
+  assign wr_done = m_b_valid_i && m_b_ready_o;
 
   via_axi_mux #(
     .NumRd   (2 + NS),
@@ -521,9 +532,11 @@ module via_slot_port
 
   logic [31:0] chan_mib_q;
   table_cfg_t table_q;
+  sched_cfg_t sched_q;
   always_ff @(posedge clk_i) begin
     chan_mib_q <= chan_mib_i;
     table_q    <= table_i;
+    sched_q    <= sched_i;
   end
   via_mmu #(
     .PageWays(PageWays),
@@ -542,13 +555,13 @@ module via_slot_port
     .v_aw_valid_i(mux_aw_valid),
     .v_aw_ready_o(mux_aw_ready),
     .p_ar_o      (m_ar_o),
-    .p_ar_valid_o(m_ar_valid_o),
-    .p_ar_ready_i(m_ar_ready_i),
+    .p_ar_valid_o(p_ar_valid),
+    .p_ar_ready_i(p_ar_ready),
     .p_aw_o      (m_aw_o),
-    .p_aw_valid_o(m_aw_valid_o),
-    .p_aw_ready_i(m_aw_ready_i),
-    .rd_done_i   (m_r_valid_i && m_r_ready_o && m_r_i.last),
-    .wr_done_i   (m_b_valid_i && m_b_ready_o),
+    .p_aw_valid_o(p_aw_valid),
+    .p_aw_ready_i(p_aw_ready),
+    .rd_done_i   (rd_beat && m_r_i.last),
+    .wr_done_i   (wr_done),
     .cmd_i       (mmu_cmd),
     .cmd_valid_i (mmu_cmd_valid),
     .cmd_ready_o (mmu_cmd_ready),
@@ -580,6 +593,31 @@ module via_slot_port
     .n_wr_miss_o (count_o[3]),
     .quiet_o     (mmu_quiet),
     .idle_o      (mmu_idle)
+  );
+
+  // ---------------------------------------------------------------- what the slot requests of memory
+  via_slot_meter u_meter (
+    .clk_i,
+    .rst_ni,
+    .cfg_i       (sched_q),
+    .time_i,
+    .s_ar_len_i  (m_ar_o.len),
+    .s_ar_host_i (m_ar_o.addr[AddrHostBit]),
+    .s_ar_valid_i(p_ar_valid),
+    .s_ar_ready_o(p_ar_ready),
+    .s_aw_len_i  (m_aw_o.len),
+    .s_aw_host_i (m_aw_o.addr[AddrHostBit]),
+    .s_aw_valid_i(p_aw_valid),
+    .s_aw_ready_o(p_aw_ready),
+    .m_ar_valid_o,
+    .m_ar_ready_i,
+    .m_aw_valid_o,
+    .m_aw_ready_i,
+    .rd_beat_i   (rd_beat),
+    .wr_done_i   (wr_done),
+    .first_o,
+    .count_o     (meter_o),
+    .still_o     (meter_still)
   );
 
   // ---------------------------------------------------------------- commands
@@ -682,9 +720,9 @@ module via_slot_port
 
   // ---------------------------------------------------------------- counters and status
   logic [31:0] beats_in_q, beats_out_q, rd_beats_q, wr_beats_q;
-  logic rd_beat, wr_beat;
-  assign rd_beat = slot_r_valid_o && slot_r_ready_i && !isolated;
-  assign wr_beat = slot_w_valid_i && slot_w_ready_o && !isolated;
+  logic app_rd_beat, app_wr_beat;
+  assign app_rd_beat = slot_r_valid_o && slot_r_ready_i && !isolated;
+  assign app_wr_beat = slot_w_valid_i && slot_w_ready_o && !isolated;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -695,8 +733,8 @@ module via_slot_port
     end else begin
       if (beat_in != '0) beats_in_q <= beats_in_q + 32'($countones(beat_in));
       if (beat_out != '0) beats_out_q <= beats_out_q + 32'($countones(beat_out));
-      if (rd_beat) rd_beats_q <= rd_beats_q + 1'b1;
-      if (wr_beat) wr_beats_q <= wr_beats_q + 1'b1;
+      if (app_rd_beat) rd_beats_q <= rd_beats_q + 1'b1;
+      if (app_wr_beat) wr_beats_q <= wr_beats_q + 1'b1;
     end
   end
   assign count_o[4] = beats_in_q;
@@ -711,10 +749,11 @@ module via_slot_port
 
   // Collected in two steps, each of all at the same time: what leaves one for another is in one of them.
   logic [4:0] rest_q;
-  logic [3*NS+NV:0] still_q, idle_q;
+  logic [3*NS+NV+1:0] still_q;
+  logic [3*NS+NV:0] idle_q;
   always_ff @(posedge clk_i) begin
     rest_q  <= {mem_quiet, dispatch_idle, mmu_idle, events_idle, ~|{reg_valid_i, reg_valid_q, responded_q, irq_q}};
-    still_q <= {mvi_still, mvo_still, strm_still, vio_still, mux_still};
+    still_q <= {mvi_still, mvo_still, strm_still, vio_still, mux_still, meter_still};
     idle_q  <= {mvi_idle, mvo_idle, strm_quiet, join_idle, mux_idle};
     still_o <= &rest_q && &still_q;
     idle_o  <= &rest_q && &idle_q;

@@ -16,6 +16,8 @@ module via_dma_tb
   output logic cpl_valid,
   input logic cpl_ready,
   input logic [NumSlots-1:0] abort_i,
+  input logic [4*NumSlots-1:0] weights,  // of each slot; 0 stands for 1
+  input logic [NumSlots-1:0] goes_first,
   output logic [IdW-1:0] host_arid,
   output logic [AddrW-1:0] host_araddr,
   output logic [7:0] host_arlen,
@@ -136,10 +138,15 @@ module via_dma_tb
     .clk_o(clk)
   );
 
+  logic [WeightW-1:0] weight[NumSlots];
+  always_comb for (int unsigned s = 0; s < NumSlots; s++) weight[s] = (weights[4*s+:4] == '0) ? 4'd1 : weights[4*s+:4];
+
   via_dma u_dut (
     .clk_i(clk),
     .rst_ni,
     .chan_mib_i(32'd8),
+    .weight_i(weight),
+    .first_i(goes_first),
     .cmd_i(c),
     .cmd_valid_i(cmd_valid),
     .cmd_ready_o(cmd_ready),

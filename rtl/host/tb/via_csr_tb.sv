@@ -34,6 +34,7 @@ module via_csr_tb
   output logic [           3:0] ctrl        [  NumSlots],
   input  logic [          11:0] stat        [  NumSlots],
   input  logic [          31:0] count       [  NumSlots][8],
+  input  logic [         193:0] meter       [  NumSlots],     // meter_count_t
   input  logic [          44:0] user,                         // {addr, write, wdata}
   input  logic [           3:0] user_slot,
   input  logic                  user_valid,
@@ -61,6 +62,8 @@ module via_csr_tb
   input  logic [2*NumSlots-1:0] ring_err,
   output logic [CardAddrW+13:0] tables      [  NumSlots],     // table_cfg_t
   output logic [   WeightW-1:0] weights     [NumSlots+3],
+  output logic [          27:0] sched       [  NumSlots],     // sched_cfg_t
+  output logic [           7:0] window,
   output logic [          20:0] route,                        // vio_route_t
   output logic                  route_set,
   input  logic [          10:0] route_state,                  // vio_state_t
@@ -84,9 +87,11 @@ module via_csr_tb
   output logic                  idle_o
 );
 
-  slot_ctrl_t ctrl_s [NumSlots];
-  table_cfg_t table_s[NumSlots];
-  slot_stat_t stat_s [NumSlots];
+  slot_ctrl_t   ctrl_s [NumSlots];
+  table_cfg_t   table_s[NumSlots];
+  sched_cfg_t   sched_s[NumSlots];
+  meter_count_t meter_s[NumSlots];
+  slot_stat_t   stat_s [NumSlots];
   ring_cfg_t cmd_cfg_s[NumSlots], ring_cfg_s[2*NumSlots];
   ring_idx_t cmd_tail_s[NumSlots], cmd_head_s[NumSlots], ring_head_s[2*NumSlots], ring_tail_s[2*NumSlots];
   reg_req_t reg_s, app_req[2];
@@ -126,6 +131,8 @@ module via_csr_tb
   for (genvar s = 0; s < NumSlots; s++) begin : gen_slot
     assign ctrl[s] = ctrl_s[s];
     assign tables[s] = table_s[s];
+    assign sched[s] = sched_s[s];
+    assign meter_s[s] = meter[s];
     assign stat_s[s] = slot_stat_t'(stat[s]);
     assign cmd_cfg[s] = cmd_cfg_s[s];
     assign cmd_tail[s] = cmd_tail_s[s];
@@ -198,8 +205,11 @@ module via_csr_tb
     .ctrl_o        (ctrl_s),
     .table_o       (table_s),
     .weight_o      (weights),
+    .sched_o       (sched_s),
+    .window_o      (window),
     .stat_i        (stat_s),
     .count_i       (count),
+    .meter_i       (meter_s),
     .app_req_o     (app_req[0]),
     .app_slot_o    (app_slot[0]),
     .app_valid_o   (req_valid[0]),

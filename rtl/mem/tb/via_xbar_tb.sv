@@ -13,6 +13,8 @@ module via_xbar_tb
   input  logic                clk_i,
   input  logic                rst_ni,
   input  logic [4*NumMgr-1:0] weights_i,  // of each manager; 0 stands for 1
+  input  logic [  NumMgr-1:0] first_i,
+  input  logic [         7:0] window_i,
   output logic [  NumMgr-1:0] to_host_o,
   output logic                idle_o
 );
@@ -92,6 +94,8 @@ module via_xbar_tb
     .clk_i       (clk),
     .rst_ni,
     .weight_i    (weight),
+    .first_i,
+    .window_i,
     .s_ar_i      (s_ar),
     .s_ar_valid_i(s_ar_valid),
     .s_ar_ready_o(s_ar_ready),

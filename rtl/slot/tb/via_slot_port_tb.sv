@@ -15,11 +15,15 @@ module via_slot_port_tb
   input logic                  rst_ni,
   input logic [           3:0] ctrl,     // slot_ctrl_t
   input logic [CardAddrW+13:0] table_i,  // table_cfg_t
+  input logic [          27:0] sched,    // sched_cfg_t
+  input logic [          31:0] time_i,
   input logic                  loaded,
 
   input  logic                load,
   output logic [        11:0] stat,                // slot_stat_t
   output logic [        31:0] count          [8],
+  output logic [       193:0] meter,               // meter_count_t
+  output logic                first,
   input  logic [       255:0] cmd,
   input  logic                cmd_valid,
   output logic                cmd_ready,
@@ -223,11 +227,14 @@ module via_slot_port_tb
 
   logic clk, still;
   // Inputs that still_o does not cover; what the app and the registers change is covered by their own blocks.
-  logic [174+$bits(table_cfg_t)+(NS+1)*(DataW+StrbW+12):0] inputs;
+  logic [174+$bits(table_cfg_t)+$bits(sched_cfg_t)+(NS+1)*(DataW+StrbW+12):0] inputs;
   assign inputs = (175 + $bits(
           table_cfg_t
+      ) + $bits(
+          sched_cfg_t
       ) + (NS + 1) * (DataW + StrbW + 12))'({
         table_i,
+        sched,
         t_ar_ready,
         t_r_valid,
         t_aw_ready,
@@ -300,10 +307,14 @@ module via_slot_port_tb
     .chan_mib_i(32'd16384),
     .ctrl_i(slot_ctrl_t'(ctrl)),
     .table_i(table_cfg_t'(table_i)),
+    .sched_i(sched_cfg_t'(sched)),
+    .time_i,
     .loaded_i(loaded),
     .load_i(load),
     .stat_o(stat_s),
     .count_o(count),
+    .meter_o(meter),
+    .first_o(first),
     .cmd_i(cmd_t'(cmd)),
     .cmd_valid_i(cmd_valid),
     .cmd_ready_o(cmd_ready),

@@ -188,6 +188,22 @@ pub const VIA_CARD_ICAP_STATUS_LOST_MASK: u32 = 0x04;
 pub const VIA_CARD_ICAP_STATUS_CODE_LSB: u32 = 8;
 /// Result of the last image, valid with `DONE`: 0 = loaded, otherwise the reason of the configuration logic. Mask in place.
 pub const VIA_CARD_ICAP_STATUS_CODE_MASK: u32 = 0xff00;
+/// Counters.
+pub const VIA_CARD_COUNTERS: u64 = 0x4c;
+/// 1: all counters of slots and functions read as they were when this was set, while they go on counting. Lowest bit.
+pub const VIA_CARD_COUNTERS_HOLD_LSB: u32 = 0;
+/// 1: all counters of slots and functions read as they were when this was set, while they go on counting. Mask in place.
+pub const VIA_CARD_COUNTERS_HOLD_MASK: u32 = 0x01;
+/// Time of the counters, low half.
+pub const VIA_CARD_COUNT_TIME_LO: u64 = 0x50;
+/// Time of the counters, high half.
+pub const VIA_CARD_COUNT_TIME_HI: u64 = 0x54;
+/// Window of host memory.
+pub const VIA_CARD_HOST_WINDOW: u64 = 0x58;
+/// In 16 beats; with 0 slots reach no host memory. Lowest bit.
+pub const VIA_CARD_HOST_WINDOW_BEATS_LSB: u32 = 0;
+/// In 16 beats; with 0 slots reach no host memory. Mask in place.
+pub const VIA_CARD_HOST_WINDOW_BEATS_MASK: u32 = 0xff;
 /// Slot: BAR.
 pub const VIA_SLOT_BAR: u32 = 0;
 /// Slot of slot 0: offset in its BAR.
@@ -358,6 +374,30 @@ pub const VIA_SLOT_WEIGHT: u64 = 0x48;
 pub const VIA_SLOT_WEIGHT_VALUE_LSB: u32 = 0;
 /// 1 to 15; 0 counts as 1. Mask in place.
 pub const VIA_SLOT_WEIGHT_VALUE_MASK: u32 = 0x0f;
+/// Class, limit and cap of the slot.
+pub const VIA_SLOT_SCHED: u64 = 0x4c;
+/// The slot goes before slots without this bit and the DMA engines, while the bucket of `RATE` is not below zero; without `RATE` always. Slots with this bit share by weight. Lowest bit.
+pub const VIA_SLOT_SCHED_FIRST_LSB: u32 = 0;
+/// The slot goes before slots without this bit and the DMA engines, while the bucket of `RATE` is not below zero; without `RATE` always. Slots with this bit share by weight. Mask in place.
+pub const VIA_SLOT_SCHED_FIRST_MASK: u32 = 0x01;
+/// While the bucket of `RATE` is below zero the slot waits; without `RATE` no effect. Lowest bit.
+pub const VIA_SLOT_SCHED_LIMIT_LSB: u32 = 1;
+/// While the bucket of `RATE` is below zero the slot waits; without `RATE` no effect. Mask in place.
+pub const VIA_SLOT_SCHED_LIMIT_MASK: u32 = 0x02;
+/// At most so many beats are under way each way, in units of 16, and two bursts more; 0 any number. Lowest bit.
+pub const VIA_SLOT_SCHED_CAP_LSB: u32 = 8;
+/// At most so many beats are under way each way, in units of 16, and two bursts more; 0 any number. Mask in place.
+pub const VIA_SLOT_SCHED_CAP_MASK: u32 = 0xff00;
+/// Rate of the slot.
+pub const VIA_SLOT_RATE: u64 = 0x50;
+/// In 1/256 beats a cycle, reads and writes together; 0 no bucket. Lowest bit.
+pub const VIA_SLOT_RATE_RATE_LSB: u32 = 0;
+/// In 1/256 beats a cycle, reads and writes together; 0 no bucket. Mask in place.
+pub const VIA_SLOT_RATE_RATE_MASK: u32 = 0x3ff;
+/// What it holds at most, in 16 beats. Lowest bit.
+pub const VIA_SLOT_RATE_DEPTH_LSB: u32 = 16;
+/// What it holds at most, in 16 beats. Mask in place.
+pub const VIA_SLOT_RATE_DEPTH_MASK: u32 = 0x00ff_0000;
 /// Read bursts translated.
 pub const VIA_SLOT_RD_TRANS: u64 = 0x80;
 /// Write bursts translated.
@@ -374,6 +414,18 @@ pub const VIA_SLOT_BEATS_OUT: u64 = 0x94;
 pub const VIA_SLOT_RD_BEATS: u64 = 0x98;
 /// Beats written through the app's memory port.
 pub const VIA_SLOT_WR_BEATS: u64 = 0x9c;
+/// Beats requested of card memory, reads of app, moves and disk.
+pub const VIA_SLOT_CARD_RD: u64 = 0xa0;
+/// Beats requested of card memory, writes.
+pub const VIA_SLOT_CARD_WR: u64 = 0xa4;
+/// Beats requested of host memory through translations, reads.
+pub const VIA_SLOT_HOST_RD: u64 = 0xa8;
+/// Beats requested of host memory through translations, writes.
+pub const VIA_SLOT_HOST_WR: u64 = 0xac;
+/// Cycles in which a translated read has waited: for others, its rate, its cap.
+pub const VIA_SLOT_RD_WAIT: u64 = 0xb0;
+/// Cycles in which a translated write has waited.
+pub const VIA_SLOT_WR_WAIT: u64 = 0xb4;
 /// App registers: BAR.
 pub const VIA_APP_BAR: u32 = 0;
 /// App registers of slot 0: offset in its BAR.

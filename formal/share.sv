@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// via_xbar_share, without bound, for one way and for two, with weights of the managers (`Weights`, 2 bits each): while somebody requests it grants, or
+// via_share, without bound, for one way and for two, with weights of the managers (`Weights`, 2 bits each): while somebody requests it grants, or
 // gives balances below zero their quanta, so it idles for at most Most / Quantum + 1 cycles, with two ways 2 * Most / Quantum + 1; it grants only who
 // requests, one at a time in a way; a request of weight f waits for less than Ways * (2 * Quantum * k + Most * k / f) + Most beats of another of weight k
 // in each way, whoever is urgent; beats for each unit of weight of two managers that each request the same ways without pause differ by less than
@@ -8,17 +8,23 @@
 //
 // A manager that requested alone in the last cycle is granted in both ways; beats are counted from then on.
 //
+// With `Classes` managers may be of the class that goes first, and enter and leave it at any time. In a cycle behind one in which one of it requests no
+// balance of another becomes greater, so such a manager is given what its balance was, and a burst, until those requests end. Who requests and is of
+// the class is granted, or another is, or its balance is refilled. Shares and waits are proved without it: in one class all is the same.
+//
 // Assumed: requests and their lengths stay until they are granted, and no burst is longer than Most.
 
-module xbar_share #(
+module share #(
   parameter int unsigned           N       = 3,
   parameter int unsigned           Ways    = 2,
   parameter int unsigned           Quantum = 2,
   parameter int unsigned           Most    = 4,
-  parameter bit          [2*N-1:0] Weights = {N{2'd1}}
+  parameter bit          [2*N-1:0] Weights = {N{2'd1}},
+  parameter bit                    Classes = 1'b0
 ) (
   input logic            clk_i,
   input logic            rst_ni,
+  input logic [   N-1:0] first_i,
   input logic [   N-1:0] req_i   [Ways],
   input logic [     7:0] len_i   [Ways][N],
   input logic [   N-1:0] urgent_i[Ways],
@@ -40,7 +46,7 @@ module xbar_share #(
     return Quantum * weight_of(f);
   endfunction
 
-  via_xbar_share #(
+  via_share #(
     .N         (N),
     .Ways      (Ways),
     .Quantum   (Quantum),
@@ -50,6 +56,7 @@ module xbar_share #(
     .clk_i,
     .rst_ni,
     .weight_i(weight),
+    .first_i,
     .req_i,
     .len_i,
     .urgent_i,
@@ -115,6 +122,7 @@ module xbar_share #(
   always_ff @(posedge clk_i) begin
     begun_q <= 1'b1;
     assume (rst_ni == begun_q);
+    if (!Classes) assume (first_i == '0);
     for (int unsigned f = 0; f < F; f++) begin
       assume (32'(len[f]) < Most);
       if (kept_q[f]) assume (req[f] && len[f] == len_q[f]);
@@ -159,7 +167,7 @@ module xbar_share #(
   logic [W-1:0] most;
   assign most = W'((quanta(0) + Most) * weight_of(1) * $countones(ways_q[0]) + (quanta(1) + Most) * weight_of(0) * $countones(ways_q[1]));
   always_ff @(posedge clk_i) begin
-    if (rst_ni && both_q) begin
+    if (rst_ni && both_q && !Classes) begin
       i_start : assert (in_range(before_q[0], $countones(ways_q[0]), 0) && in_range(before_q[1], $countones(ways_q[1]), 1));
       i_account :
       assert (ahead_q == $signed(W'(weight_of(1))) * (before_q[0] - now[0]) - $signed(W'(weight_of(0))) * (before_q[1] - now[1]));
@@ -174,6 +182,31 @@ module xbar_share #(
         assert ((valid[w] || (req_i[w] & dut.alone_q) == '0) && $onehot0(
             gnt[w]
         ) && (gnt[w] != '0) == valid[w] && (gnt[w] & ~req_i[w]) == '0);
+    end
+  end
+
+  // Of the last cycle: somebody of the first class had requested in the one before it; who was of that class then and
+  // before; something could be granted.
+  logic asked_first_q, behind_q, past_valid_q;
+  logic [N-1:0] first_q, first_before_q;
+  logic [F-1:0] firm_q;  // requested as one of the first class in the last two cycles, and was not granted
+  logic [F-1:0] class_q;
+  always_ff @(posedge clk_i) begin
+    logic [F-1:0] classed;
+    for (int unsigned f = 0; f < F; f++) classed[f] = req[f] && first_i[f%N];
+    asked_first_q  <= rst_ni && classed != '0;
+    behind_q       <= rst_ni && asked_first_q;
+    first_q        <= first_i;
+    first_before_q <= first_q;
+    past_valid_q   <= valid != '0;
+    class_q        <= rst_ni ? classed : '0;
+    firm_q         <= rst_ni ? classed & class_q : '0;
+    if (rst_ni) begin
+      i_may : assert (dut.may_fill_q == (first_q | {N{!asked_first_q}}));
+      i_fill : assert (!dut.first_fill_q || asked_first_q);
+      i_stirred : assert (dut.stirred_q || dut.may_fill_q == '1 && !dut.first_fill_q && !asked_first_q);
+      i_class : assert (Classes || !asked_first_q && !behind_q && class_q == '0 && firm_q == '0);
+      i_asked : assert (asked_first_q == (class_q != '0) && (class_q & ~{Ways{first_q}}) == '0);
     end
   end
 
@@ -194,9 +227,14 @@ module xbar_share #(
     always_ff @(posedge clk_i) begin
       if (rst_ni) begin
         i_range : assert (in_range(balance[f], 1, f));
-        i_near : assert (!dut.near[f/N][f%N] || balance[f] >= -$signed(W'(quanta(f))));
-        a_works : assert (32'(idle_q[f]) <= Ways * Most / Quantum + 1);
-        i_works : assert (idle_q[f] == '0 || kept_q[f] && 32'(idle_q[f]) * Quantum <= raised(f) + 32'(turn[f]) * Quantum);
+        i_near : assert (!dut.near[f/N][f%N] || balance[f] >= -$signed(W'(quanta(f))) && dut.may_fill_q[f%N]);
+        if (!Classes) begin
+          a_works : assert (32'(idle_q[f]) <= Ways * Most / Quantum + 1);
+          i_works : assert (idle_q[f] == '0 || kept_q[f] && 32'(idle_q[f]) * Quantum <= raised(f) + 32'(turn[f]) * Quantum);
+        end
+        if (behind_q && !first_q[f%N] && !first_before_q[f%N] && !past_alone) a_behind : assert (balance[f] <= past_balance);
+        // The refill of the other way may be before it.
+        if (Classes && Ways == 1 && firm_q[f]) a_served : assert (past_valid_q || balance[f] > past_balance);
         // What is granted without a balance has been refilled; nothing else makes a balance greater.
         if (past_granted && past_balance < 0)
           a_refilled : assert (balance[f] == (past_alone ? '0 : past_balance + $signed(W'(quanta(f)))) - $signed(past_len) - W'(1));
@@ -211,7 +249,7 @@ module xbar_share #(
         assign waited = $signed(W'(weight_of(f))) * $signed(others_q[f][k]);
         assign left   = $signed(W'(weight_of(f))) * balance[k];
         always_ff @(posedge clk_i) begin
-          if (rst_ni) begin
+          if (rst_ni && !Classes) begin
             // What k has spent since f waits: what it had, and a quantum for each refill. With two ways f has had half of them, and one may have been
             // for the other way of f's manager; then the next one is for f. None comes while f has a balance.
             if (kept_q[f] && balance[f] < 0)

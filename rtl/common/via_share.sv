@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shares a target of the crossbar among managers by beats: surplus round robin, a form of deficit round robin (Shreedhar and Varghese,
-// "Efficient Fair Queuing Using Deficit Round Robin", SIGCOMM 1995), over one or two ways. The ways of a DRAM channel are reads and writes: they
-// have one data bus, so a manager's beats count whichever way they go. Each way has a grant of its own.
+// Shares what takes one burst at a time (a target of the crossbar, a copy engine of the DMA engine) among managers by beats: surplus round robin, a
+// form of deficit round robin (Shreedhar and Varghese, "Efficient Fair Queuing Using Deficit Round Robin", SIGCOMM 1995), over one or two ways. The
+// ways of a DRAM channel are reads and writes: they have one data bus, so a manager's beats count whichever way they go. Each way has a grant of its
+// own.
 //
 // Every manager has a balance of beats for each way. A grant takes the beats of the burst from it, at most `Most`. Below zero it waits until
 // nobody who requests, either way, has a balance; then balances below zero get a quantum for each unit of their manager's weight in each cycle, of
@@ -10,16 +11,19 @@
 // was near enough in the last one too. Among those with a balance the urgent ones are first, and among equals the one granted longest ago: urgency
 // decides who is next, not how much anybody gets.
 // After a cycle in which a manager requests alone, each of its ways is refilled by itself, so that neither waits for the other.
+// Managers with `first_i` are a class of their own, with shares by weight among themselves. In a cycle behind one in which one of them has
+// requested, the balances of the others are not refilled: they spend what they have, at most the quanta of their weight and a burst, and wait then.
 // Throughput: one grant a way and cycle, also of one manager alone; none in a cycle in which all who request are below zero and came near it
-// just now, or are further below, after bursts longer than their quanta. Latency: none, combinational.
-// With equal weights a request waits for less than 2 * (2 * Quantum + Most) + Most beats of each of the others each way (with one way, 2 * Quantum +
-// 2 * Most). Of two managers that each request the same ways without pause neither is granted more than the other by 2 * (Quantum + Most) beats in
-// any time, by three or four times Quantum + Most if one or both request both ways, whatever the lengths of their bursts; Quantum is then that of
-// the weight. With other weights a request waits for as many more beats of another as its weight is greater, and the difference is of beats for
-// each unit of weight. Proved in formal/xbar_share, which has the terms.
+// just now, or are further below, after bursts longer than their quanta, and in the one behind the last request of the first class if all
+// others are below zero. Latency: none, combinational.
+// In one class, with equal weights, a request waits for less than 2 * (2 * Quantum + Most) + Most beats of each of the others each way (with one
+// way, 2 * Quantum + 2 * Most). Of two managers that each request the same ways without pause neither is granted more than the other by
+// 2 * (Quantum + Most) beats in any time, by three or four times Quantum + Most if one or both request both ways, whatever the lengths of their
+// bursts; Quantum is then that of the weight. With other weights a request waits for as many more beats of another as its weight is greater, and
+// the difference is of beats for each unit of weight. Proved in formal/share, which has the terms.
 // Misuse: a way without a balance waits for the other one if somebody has a balance there; its acknowledgement must not depend on this way.
 
-module via_xbar_share
+module via_share
   import via_pkg::*;
 #(
   parameter int unsigned N = NumSlots + 3,
@@ -31,6 +35,7 @@ module via_xbar_share
   input  logic                  clk_i,
   input  logic                  rst_ni,
   input  logic [WeightBits-1:0] weight_i[   N],     // share of each manager, from 1; the bounds hold while it stays
+  input  logic [         N-1:0] first_i,            // level: the manager is of the class that goes first; may change in any cycle
   input  logic [         N-1:0] req_i   [Ways],     // level: the manager requests; may change in any cycle
   input  logic [           7:0] len_i   [Ways][N],  // with req_i: beats of its burst - 1
   input  logic [         N-1:0] urgent_i[Ways],     // level: all else of the manager in this way waits for this target
@@ -40,23 +45,25 @@ module via_xbar_share
   output logic [         N-1:0] shared_o[Ways]      // another manager has requested this way during the last 16 to 32 grants
 );
 
-  localparam bit NOk = param_in("via_xbar_share N", N, 1, 64);
-  localparam bit WaysOk = param_in("via_xbar_share Ways", Ways, 1, 2);
-  localparam bit QuantumOk = param_pow2("via_xbar_share Quantum", Quantum, 1, 256);
+  localparam bit NOk = param_in("via_share N", N, 1, 64);
+  localparam bit WaysOk = param_in("via_share Ways", Ways, 1, 2);
+  localparam bit QuantumOk = param_pow2("via_share Quantum", Quantum, 1, 256);
 
-  localparam bit MostOk = param_pow2("via_xbar_share Most", Most, Quantum, 256);
+  localparam bit MostOk = param_pow2("via_share Most", Most, Quantum, 256);
 
-  localparam bit WeightBitsOk = param_in("via_xbar_share WeightBits", WeightBits, 1, 8);
+  localparam bit WeightBitsOk = param_in("via_share WeightBits", WeightBits, 1, 8);
 
   // From -Most to just below the quanta of the largest weight.
   localparam int unsigned QuantaW = $clog2(Quantum) + WeightBits;
   localparam int unsigned BalanceW = ((QuantaW > $clog2(Most)) ? QuantaW : $clog2(Most)) + 1;
 
-  logic [N-1:0] below[Ways], near[Ways], rich[Ways], any;  // near: one refill suffices
+  logic [N-1:0] below[Ways], near[Ways], rich[Ways], any;  // near: one refill suffices, and may be
   logic [Ways-1:0] spent, used;  // nobody who requests has a balance; a grant is used
   logic all_spent, refill;
   logic [N-1:0] alone_q;  // in the last cycle only this one requested: it needs no balance
   logic [N-1:0] fill[Ways];  // a refill is for this balance, if it is below zero
+  logic [N-1:0] may_fill_q;  // of the first class, or nobody of it requested in the last cycle
+  logic first_fill_q;  // somebody of it did, and nobody of it had a balance
 
   always_comb begin
     any = '0;
@@ -84,6 +91,25 @@ module via_xbar_share
     end
   end
 
+  // Balances of the first class are refilled also while others have some.
+  logic [N-1:0] first_any, first_rich;
+  always_comb begin
+    first_any  = '0;
+    first_rich = '0;
+    for (int unsigned w = 0; w < Ways; w++) begin
+      first_any |= req_i[w] & first_i;
+      first_rich |= rich[w] & first_i;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      may_fill_q   <= '1;
+      first_fill_q <= 1'b0;
+    end else if (moves) begin
+      may_fill_q   <= first_i | {N{first_any == '0}};
+      first_fill_q <= first_any != '0 && first_rich == '0;
+    end
+  end
   // Of a manager that requests both ways the next refill is for way `turn_q`.
   if (Ways > 1) begin : gen_turn
     logic [N-1:0] turn_q, both;
@@ -92,7 +118,7 @@ module via_xbar_share
     assign fill[1] = ~(req_i[0] & ~turn_q);
     always_ff @(posedge clk_i) begin
       if (!rst_ni) turn_q <= N'({N{2'b01}});
-      else if (refill) turn_q <= turn_q ^ both;
+      else if (refill) turn_q <= turn_q ^ both & may_fill_q;
     end
   end else begin : gen_always
     assign fill[0] = '1;
@@ -134,10 +160,10 @@ module via_xbar_share
         end else if (moves) begin
           automatic logic [7:0] charge = (9'(len_i[w][m]) >= 9'(Most)) ? 8'(Most - 1) : len_i[w][m];  // beats - 1
           automatic logic signed [BalanceW-1:0] base = balance_q;
-          if (below[w][m] && refill && fill[w][m]) base = refilled;
+          if (below[w][m] && (refill && fill[w][m] && may_fill_q[m] || first_fill_q && first_i[m])) base = refilled;
           if (below[w][m] && alone_q[m] && req_i[w][m]) base = '0;
           balance_q <= (used[w] && gnt_o[w][m]) ? base + ~BalanceW'(charge) : base;
-          near_q    <= below[w][m] && !refilled[BalanceW-1] && !(used[w] && gnt_o[w][m]);
+          near_q    <= below[w][m] && !refilled[BalanceW-1] && !(used[w] && gnt_o[w][m]) && (first_i[m] || first_any == '0);
           if (used[w]) later_q[m] <= gnt_o[w][m] ? '0 : later_q[m] | gnt_o[w];
         end
       end
