@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 import pytest
@@ -426,6 +426,34 @@ def test_weights_are_checked_and_a_paused_app_goes_on(card: viaduct.Card):
             run.result(timeout=0.5)
         slot.resume()
         assert run.result(timeout=60).tobytes() == data
+
+
+def test_a_schedule_is_checked_and_slows_down(card: viaduct.Card):
+    data = bytes(range(256)) * 1024
+    with card.load("pass") as slot:
+        refused: list[tuple[dict[str, Any], str]] = [
+            ({"weight": 16}, "weight"),
+            ({"rate": 0}, "rate"),
+            ({"limit": True}, "needs a rate"),
+            ({"rate": 1 << 40}, "leave it out"),
+            ({"rate": 1 << 30, "burst": 1 << 30}, "at most"),
+            ({"in_flight": 1 << 30}, "at most"),
+        ]
+        for wrong, why in refused:
+            with pytest.raises(viaduct.ArgumentError, match=why):
+                slot.set_schedule(**wrong)
+
+        def cycles() -> int:
+            assert slot.run(data).tobytes() == data and slot.report is not None
+            return slot.report.cycles
+
+        free = cycles()
+        slot.set_schedule(weight=3, first=True, rate=1_000_000_000, limit=True, in_flight=4096)
+        limited = cycles()
+        # A gigabyte a second, reads and writes together, of a card at 250 MHz: 4 bytes a cycle.
+        assert 0.9 < limited / (2 * len(data) / 4) < 1.1 and limited > 4 * free
+        slot.set_schedule()
+        assert cycles() < 1.1 * free
 
 
 def test_parts_of_a_mapping_go_and_operations_go_on(card: viaduct.Card, tmp_path: Path):

@@ -205,6 +205,16 @@ class Pager(c.Structure):
     ]
 
 
+class Schedule(c.Structure):
+    _fields_ = [
+        ("weight", c.c_uint32),
+        ("flags", c.c_uint32),
+        ("rate", c.c_uint64),
+        ("burst", c.c_uint64),
+        ("in_flight", c.c_uint64),
+    ]
+
+
 class Awaited(c.Structure):
     _fields_ = [("slot", c.c_void_p), ("irqs", c.c_uint64)]
 
@@ -242,6 +252,7 @@ FUNCTIONS: dict[str, list[type]] = {
     "set_host_frames": [HANDLE, c.c_uint64],
     "set_channels": [HANDLE, c.c_uint32],
     "set_weight": [HANDLE, c.c_uint32],
+    "set_schedule": [HANDLE, c.POINTER(Schedule)],
     "get_pager": [HANDLE, c.POINTER(Pager)],
     "get_irqs": [HANDLE, c.POINTER(c.c_uint64)],
     "start_and_wait": [

@@ -340,6 +340,30 @@ class Slot(Handle):
         beginning, to 15; what one does not use the others get."""
         library.call("set_weight", self._handle, in_range("weight", weight, 1, 16))
 
+    def set_schedule(
+        self,
+        *,
+        weight: int = 1,
+        first: bool = False,
+        rate: int | None = None,
+        burst: int = 64 << 10,
+        limit: bool = False,
+        in_flight: int | None = None,
+    ) -> None:
+        """How the slot's accesses of card memory, host memory and the link are scheduled beside those of others.
+
+        `weight` is as for `set_weight`. A slot that goes `first` goes before those that do not, which get what it leaves; with a `rate`, in
+        bytes a second, only while it keeps to that. `burst` is how many bytes may pass at once after a rest. Beyond its rate a slot with
+        `limit` waits. `in_flight` bounds the bytes under way at a time, reads and writes each. Takes effect at once."""
+        schedule = lib.Schedule(
+            in_range("weight", weight, 1, 16),
+            (1 if first else 0) | (2 if limit else 0),
+            0 if rate is None else in_range("rate", rate, 1, 2**64),
+            in_range("burst", burst, 0, 2**64),
+            0 if in_flight is None else in_range("in_flight", in_flight, 1, 2**64),
+        )
+        library.call("set_schedule", self._handle, schedule)
+
     @property
     def irqs(self) -> int:
         """How often the app has raised its interrupt, as far as the library has seen."""

@@ -16,6 +16,7 @@ CHECK(progress, sizeof(viaduct_progress) == 32);
 CHECK(options, sizeof(viaduct_run_options) == 32 && offsetof(viaduct_run_options, durable) == 24);
 CHECK(pager, sizeof(viaduct_pager) == 80 && offsetof(viaduct_pager, promoted) == 72);
 CHECK(awaited, sizeof(viaduct_awaited) == 16 && offsetof(viaduct_awaited, irqs) == 8);
+CHECK(schedule, sizeof(viaduct_schedule) == 32 && offsetof(viaduct_schedule, in_flight) == 24);
 CHECK(report, sizeof(viaduct_report) == 72 && offsetof(viaduct_report, denied) == 64);
 
 // Every function, with the header's own type, so that one missing in the library does not link.
@@ -35,7 +36,7 @@ static void (*const functions[])(void) = {
     TAKE(viaduct_set_channels),   TAKE(viaduct_run_begin),    TAKE(viaduct_start),
     TAKE(viaduct_pending_fd),     TAKE(viaduct_get_irqs),     TAKE(viaduct_wait_for_one),
     TAKE(viaduct_set_weight),     TAKE(viaduct_pause),        TAKE(viaduct_resume),
-    TAKE(viaduct_run_through),
+    TAKE(viaduct_run_through),    TAKE(viaduct_set_schedule),
 };
 
 int main(void) {

@@ -421,6 +421,25 @@ int viaduct_set_channels(viaduct_slot* slot, uint32_t channels);
  * in bytes. 1, as at the beginning, to 15; else VIADUCT_E_ARGUMENT. What one does not use the others get. */
 int viaduct_set_weight(viaduct_slot* slot, uint32_t weight);
 
+/* The slot goes before those without this flag, which get the rest; with a rate while it keeps to it. */
+#define VIADUCT_SCHEDULE_FIRST 1u
+/* Beyond its rate the slot waits, even if nobody else wants anything. */
+#define VIADUCT_SCHEDULE_LIMIT 2u
+
+/* How the accesses of a slot to card memory, host memory and the link are scheduled beside those of others.
+ * Bursts and bytes in flight are at most 255 times 16 beats. */
+typedef struct viaduct_schedule {
+  uint32_t weight;    /* as viaduct_set_weight, among slots that go first, or among the others */
+  uint32_t flags;     /* VIADUCT_SCHEDULE_* */
+  uint64_t rate;      /* bytes a second, reads and writes together, in steps of 1/256 beat a cycle; 0: none */
+  uint64_t burst;     /* bytes that may pass at once after a rest; with rate */
+  uint64_t in_flight; /* bytes under way at a time, reads and writes each; 0: no limit */
+} viaduct_schedule;
+
+/* Sets all of that; VIADUCT_E_ARGUMENT: a value out of its range, a limit without a rate, or a card that has
+ * weights only. Takes effect at once, and ends with the slot. */
+int viaduct_set_schedule(viaduct_slot* slot, const viaduct_schedule* schedule);
+
 /* What the pager has done for the slot so far. */
 typedef struct viaduct_pager {
   uint64_t faults;    /* served */

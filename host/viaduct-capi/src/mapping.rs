@@ -17,7 +17,7 @@ use crate::handle::{Handle, lock};
 use crate::pending::{Lent, Pending, begun, begun_run};
 use crate::run::{Told, options_and_report};
 use crate::slot::{Kind, SLOTS, Slot, Taken};
-use crate::types::{self, Pager, Report, RunOptions};
+use crate::types::{self, Pager, Report, RunOptions, Schedule};
 
 const PAGE: u64 = 4096;
 
@@ -316,6 +316,20 @@ pub extern "C" fn viaduct_set_weight(slot: Handle<Slot>, weight: u32) -> c_int {
     call(|| {
         // What is too large for its type is too large for a weight.
         SLOTS.get(slot)?.slot.set_weight(u8::try_from(weight).unwrap_or(u8::MAX))?;
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_set_schedule(slot: Handle<Slot>, schedule: *const Schedule) -> c_int {
+    call(|| {
+        let slot = SLOTS.get(slot)?;
+        // SAFETY: the program gives what the header says: a schedule.
+        let Some(schedule) = (unsafe { args::optional_input(schedule, "schedule")? }) else {
+            return fail(Code::Argument, "schedule is NULL");
+        };
+        slot.slot.set_schedule(&(*schedule).try_into()?)?;
         Ok(())
     })
 }

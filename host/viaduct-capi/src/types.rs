@@ -152,13 +152,13 @@ pub struct Report {
 impl Report {
     /// Differences of a slot's counters between two readings. The counters wrap.
     pub fn counted(a: &SlotCounters, b: &SlotCounters) -> Self {
-        let since = |a: u32, b: u32| u64::from(b.wrapping_sub(a));
+        let counted = b.since(a);
         Self {
-            beats_in: since(a.beats_in, b.beats_in),
-            beats_out: since(a.beats_out, b.beats_out),
-            memory_read_beats: since(a.rd_beats, b.rd_beats),
-            memory_write_beats: since(a.wr_beats, b.wr_beats),
-            misses: since(a.rd_miss, b.rd_miss) + since(a.wr_miss, b.wr_miss),
+            beats_in: counted.beats_in.into(),
+            beats_out: counted.beats_out.into(),
+            memory_read_beats: counted.rd_beats.into(),
+            memory_write_beats: counted.wr_beats.into(),
+            misses: u64::from(counted.rd_miss) + u64::from(counted.wr_miss),
             ..Self::default()
         }
     }
@@ -227,3 +227,38 @@ const _: () = {
     assert!(size_of::<Report>() == 72);
     assert!(size_of::<Pager>() == 80);
 };
+
+/// `viaduct_schedule`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Schedule {
+    weight: u32,
+    flags: u32,
+    rate: u64,
+    burst: u64,
+    in_flight: u64,
+}
+
+impl Schedule {
+    const FIRST: u32 = 1;
+    const LIMIT: u32 = 2;
+}
+
+impl TryFrom<Schedule> for host::Schedule {
+    type Error = host::Error;
+
+    fn try_from(schedule: Schedule) -> host::Result<Self> {
+        if schedule.flags & !(Schedule::FIRST | Schedule::LIMIT) != 0 {
+            return Err(host::Error::Invalid(format!("schedule: flags {:#x} are unknown", schedule.flags)));
+        }
+        Ok(Self {
+            // What is too large for its type is too large for a weight.
+            weight: u8::try_from(schedule.weight).unwrap_or(u8::MAX),
+            first: schedule.flags & Schedule::FIRST != 0,
+            rate: (schedule.rate != 0)
+                .then_some(host::Rate { bytes_per_second: schedule.rate, burst: schedule.burst }),
+            limit: schedule.flags & Schedule::LIMIT != 0,
+            in_flight: (schedule.in_flight != 0).then_some(schedule.in_flight),
+        })
+    }
+}

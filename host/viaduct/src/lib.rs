@@ -27,7 +27,9 @@ pub use backing::feed::StreamState;
 pub use backing::{Device, SharedBytes, Source};
 pub use card::dma::{DmaArena, DmaBuffer};
 pub use card::observer::{Observed, Observer};
-pub use card::{Card, CardInfo, FunctionKind, Placement, Port, Route, Timeouts, Tlb};
+pub use card::{
+    Card, CardInfo, FunctionKind, Placement, Port, Rate, Route, Schedule, SlotCounters, Timeouts, Tlb,
+};
 pub use dispatch::Tag;
 pub use error::{Error, Result};
 pub use function::{Attachment, Disk, FeatureChange, Features, Function, FunctionStatus, SECTOR, Through};
@@ -39,6 +41,7 @@ pub use pager::{Advice, Denied, PagerStats};
 pub use protocol::desc::Prot;
 pub use protocol::{desc, regs, ring};
 pub use slot::mapping::{MapOptions, Mapping, Operation, SyncMode};
+
 pub use slot::several::{Awaited, wait_for_one};
 pub use slot::worker::Pending;
-pub use slot::{Register, Slot, SlotCounters, SlotStatus};
+pub use slot::{Register, Slot, SlotStatus};

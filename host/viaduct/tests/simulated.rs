@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use built::card;
+use viaduct::desc::{Command, Place, Status};
 use viaduct::*;
 use viaduct_pci::PciFunction;
 use viaduct_pci::vfio_user::{Client, Server};
@@ -482,4 +483,68 @@ fn a_long_stream_comes_close_to_the_link() {
     let rate = report.bytes_in as f64 / card.info().seconds(report.cycles) / 1e9;
     eprintln!("{} bytes in {} cycles: {rate:.2} GB/s", report.bytes_in, report.cycles);
     assert!(rate > 1.0, "{rate} GB/s");
+}
+
+#[test]
+fn more_commands_than_the_ring_holds_are_submitted() {
+    let Some((card, _sim, _)) = card("pass") else { return };
+    let slot = card.slot(0).unwrap();
+    slot.open_space().unwrap();
+    for count in [255, 256, 257, 800] {
+        let page = |n: u64| Command::map(n << 12, Place::Card(n << 12), Prot::READ, false);
+        let tags = slot.submit(&(0..count).map(page).collect::<Vec<_>>()).unwrap();
+        let done = slot.wait(&tags).unwrap();
+        assert!(done.len() as u64 == count && done.iter().all(|completion| completion.status == Status::Ok));
+    }
+}
+
+#[test]
+fn schedules_are_in_the_card_and_end_with_their_slot() {
+    let Some((card, _sim, _)) = card("pass") else { return };
+    let registers = || [0x10048, 0x1004c, 0x10050].map(|at| card.pci().read32(0, at).unwrap());
+    let slot = card.slot(0).unwrap();
+    assert_eq!(registers(), [1, 0, 0]);
+    // A beat a cycle has 64 bytes, at 250 MHz 16 GB/s.
+    let rate = Some(Rate { bytes_per_second: 8_000_000_000, burst: 5000 });
+    let all = Schedule { weight: 7, first: true, rate, limit: true, in_flight: Some(4096) };
+    slot.set_schedule(&all).unwrap();
+    assert_eq!(registers(), [7, 4 << 8 | 0b11, 5 << 16 | 128]);
+    let slowest = Some(Rate { bytes_per_second: 1, burst: 0 });
+    slot.set_schedule(&Schedule { rate: slowest, in_flight: Some(0), ..Schedule::default() }).unwrap();
+    assert_eq!(registers(), [1, 1 << 8, 1]);
+    for (wrong, why) in [
+        (Schedule { weight: 0, ..all }, "1 to 15"),
+        (Schedule { rate: None, ..all }, "needs a rate"),
+        (Schedule { rate: Some(Rate { bytes_per_second: 33_000_000_000, burst: 0 }), ..all }, "32000000000"),
+        (Schedule { rate: Some(Rate { bytes_per_second: 1, burst: 1 << 20 }), ..all }, "at most 261120"),
+        (Schedule { in_flight: Some(u64::MAX), ..all }, "at most 261120"),
+    ] {
+        let error = slot.set_schedule(&wrong).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+    assert_eq!(registers(), [1, 1 << 8, 1], "nothing is set by one that is refused");
+    slot.set_schedule(&all).unwrap();
+    drop(slot);
+    assert_eq!(registers(), [1, 0, 0]);
+}
+
+#[test]
+fn a_limit_is_kept_and_counters_are_of_one_time() {
+    let Some((card, _sim, image)) = card("pass") else { return };
+    let slot = card.slot(0).unwrap();
+    slot.load(&image).unwrap();
+    let data = pattern(256 << 10);
+    // A twentieth of a beat a cycle, of reads and writes together.
+    let rate = Some(Rate { bytes_per_second: 800_000_000, burst: 0 });
+    slot.set_schedule(&Schedule { rate, limit: true, ..Schedule::default() }).unwrap();
+    let before = card.counters().unwrap();
+    let report = pass(&slot, &data, 64 << 10, OutLength::Same);
+    let after = card.counters().unwrap();
+    let beats = (data.len() / 64) as u32;
+    let counted = after.1[0].since(&before.1[0]);
+    assert_eq!((counted.host_rd, counted.host_wr, counted.card_rd, counted.card_wr), (beats, beats, 0, 0));
+    assert!(after.0 - before.0 >= report.cycles && counted.rd_wait > 0);
+    let per_cycle = f64::from(2 * beats) / report.cycles as f64;
+    assert!((0.045..=0.053).contains(&per_cycle), "{per_cycle} beats a cycle for 13/256");
+    assert_eq!(after.1[1], before.1[1]);
 }

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use viaduct::Schedule;
+
 use crate::wire::{Kind, Refusal};
 
 /// What each tenant may have at a time.
@@ -54,8 +56,8 @@ pub struct Config {
     pub clients_per_uid: usize,
     /// For the first message of a client, and for a client to take a response.
     pub patience: Duration,
-    /// Share of card memory of the slots of a user's clients, beside those of others ([`viaduct::Slot::set_weight`]); 1 if it is not here.
-    pub weights: HashMap<u32, u8>,
+    /// How the slots of a user's clients are scheduled beside those of others ([`viaduct::Slot::set_schedule`]); the default if it is not here.
+    pub schedules: HashMap<u32, Schedule>,
     /// Files of file systems that are served by a process (FUSE) may be mapped: it can hold up a slot's release.
     pub allow_fuse: bool,
 }
@@ -70,7 +72,7 @@ impl Config {
             clients: 32,
             clients_per_uid: 8,
             patience: Duration::from_secs(10),
-            weights: HashMap::new(),
+            schedules: HashMap::new(),
             allow_fuse: false,
         }
     }

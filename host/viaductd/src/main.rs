@@ -12,7 +12,7 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 use clap_complete::Shell;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::signal::{SigSet, Signal};
-use viaduct::{Card, Slot, Timeouts};
+use viaduct::{Card, Schedule, Timeouts};
 use viaduct_build::{Container, Project, Variant, meant};
 use viaduct_pci::PciFunction;
 use viaduct_sim::{CardSpec, Profile, SimCard, SimConfig};
@@ -70,9 +70,10 @@ struct Args {
     /// Memory of this machine for a client in MiB: mappings without a file, on the host, or private and written
     #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
     host_memory: u64,
-    /// Weight of a user's clients: the share of card memory of each of their slots beside others, 1 to 15; repeat for more [default: 1]
-    #[arg(long, value_name = "UID=N", value_parser = weight)]
-    weight: Vec<(u32, u8)>,
+    /// How the slots of a user's clients are scheduled beside others, parts with commas: weight=1 to 15, first, rate=BYTES_PER_SECOND, burst=BYTES,
+    /// limit, in-flight=BYTES; repeat for more users [default: weight=1]
+    #[arg(long, value_name = "UID=SCHEDULE", value_parser = schedule)]
+    schedule: Vec<(u32, Schedule)>,
     /// Accept files on FUSE file systems: the process that serves one can hold up the release of its client's slot
     #[arg(long)]
     allow_fuse: bool,
@@ -95,14 +96,13 @@ fn profile(name: &str) -> std::result::Result<Profile, String> {
         .ok_or_else(|| format!("no profile named {name:?}; {}", meant(name, Profile::names())))
 }
 
-/// `UID=N`
-fn weight(text: &str) -> std::result::Result<(u32, u8), String> {
-    let parsed =
-        text.split_once('=').and_then(|(uid, weight)| Some((uid.parse().ok()?, weight.parse().ok()?)));
-    match parsed {
-        Some((uid, weight)) if (1..=Slot::MAX_WEIGHT).contains(&weight) => Ok((uid, weight)),
-        _ => Err(format!("write the number of a user, =, and a weight from 1 to {}", Slot::MAX_WEIGHT)),
-    }
+/// `UID=SCHEDULE`
+fn schedule(text: &str) -> std::result::Result<(u32, Schedule), String> {
+    let parts = text.split_once('=').and_then(|(uid, schedule)| Some((uid.parse().ok()?, schedule)));
+    let Some((uid, schedule)) = parts else {
+        return Err("write the number of a user, =, and a schedule, as in 1000=weight=3,first".into());
+    };
+    Ok((uid, schedule.parse().map_err(|error: viaduct::Error| error.to_string())?))
 }
 
 fn main() -> ExitCode {
@@ -183,8 +183,11 @@ fn run(args: &Args) -> Result {
     config.clients = args.clients;
     config.clients_per_uid = args.clients_per_uid;
     config.patience = Duration::from_secs(args.patience);
-    config.weights = args.weight.iter().copied().collect();
-    if let Some(&most) = config.weights.values().max() {
+    config.schedules = args.schedule.iter().copied().collect();
+    for schedule in config.schedules.values() {
+        schedule.check(&card)?;
+    }
+    if let Some(most) = config.schedules.values().map(|schedule| schedule.weight).max() {
         // It loads the pages of all clients, which would wait for those of the greatest weight.
         card.set_dma_weights(most, 1)?;
     }

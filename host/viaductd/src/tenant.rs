@@ -15,7 +15,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use viaduct::desc::{HUGE, PAGE, VA_END};
 use viaduct::regs::VIA_APP_SIZE;
-use viaduct::{Advice, Card, Register, Slot, Source};
+use viaduct::{Advice, Card, Register, Schedule, Slot, Source};
 
 use crate::account::{Account, Charge, Config};
 use crate::book::{Book, Held};
@@ -52,8 +52,8 @@ pub(crate) struct Tenant {
     allow_fuse: bool,
     /// Bytes of card memory for a slot.
     frames: u64,
-    /// Share of card memory of each slot.
-    weight: u8,
+    /// How each slot is scheduled beside those of others.
+    schedule: Schedule,
     slot_count: Arc<Account>,
     mappings: Arc<Account>,
     descriptors: Arc<Account>,
@@ -85,7 +85,7 @@ impl Tenant {
             apps,
             allow_fuse: config.allow_fuse,
             frames: quotas.card_memory / quotas.slots.max(1),
-            weight: config.weights.get(&uid).copied().unwrap_or(1),
+            schedule: config.schedules.get(&uid).copied().unwrap_or_default(),
             slot_count: Account::new("slots", quotas.slots, errno(Errno::DQUOT)),
             mappings: Account::new("mappings", quotas.mappings, errno(Errno::NOMEM)),
             descriptors: Account::new("open descriptors", quotas.descriptors, errno(Errno::MFILE)),
@@ -178,8 +178,8 @@ impl Tenant {
             }
         })?;
         slot.set_frame_budget(self.frames);
-        if self.weight != 1 {
-            slot.set_weight(self.weight)?;
+        if self.schedule != Schedule::default() {
+            slot.set_schedule(&self.schedule)?;
         }
         slot.set_host_budget(0); // it would not be charged to the tenant
         slot.load(&image)?;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use common::*;
-use viaduct::{Advice, Prot};
+use viaduct::{Advice, Prot, Schedule};
 use viaductd::Quotas;
 use viaductd::client::{Client, Error, Kind, MapOptions, Refusal, Slot};
 
@@ -36,10 +36,14 @@ fn one(served: &Served) -> (Client, Slot) {
 #[test]
 fn a_user_has_the_weight_that_the_owner_gives() {
     let uid = rustix::process::geteuid().as_raw();
-    let (served, card) = on_fake(|config| config.weights = HashMap::from([(uid, 7)]));
+    let (served, card) = on_fake(|config| {
+        config.schedules = HashMap::from([(uid, Schedule { weight: 7, ..Schedule::default() })])
+    });
     let (_client, slot) = one(&served);
     assert_eq!(card.weight(slot.index()), 7);
-    let (served, card) = on_fake(|config| config.weights = HashMap::from([(uid + 1, 7)]));
+    let (served, card) = on_fake(|config| {
+        config.schedules = HashMap::from([(uid + 1, Schedule { weight: 7, ..Schedule::default() })])
+    });
     let (_client, slot) = one(&served);
     assert_eq!(card.weight(slot.index()), 1);
 }
@@ -47,7 +51,9 @@ fn a_user_has_the_weight_that_the_owner_gives() {
 #[test]
 fn a_weight_is_not_for_the_next_client() {
     let uid = rustix::process::geteuid().as_raw();
-    let (served, card) = on_fake(|config| config.weights = HashMap::from([(uid, 7)]));
+    let (served, card) = on_fake(|config| {
+        config.schedules = HashMap::from([(uid, Schedule { weight: 7, ..Schedule::default() })])
+    });
     let (_client, slot) = one(&served);
     let index = slot.index();
     slot.close().unwrap();

@@ -13,8 +13,7 @@ mod routes;
 use std::collections::BTreeMap;
 
 use viaduct::{
-    JobReport, LaneJob, MapOptions, MemoryJob, MemoryRange, Progress, Prot, Slot, SlotCounters, Source,
-    StreamJob,
+    JobReport, LaneJob, MapOptions, MemoryJob, MemoryRange, Progress, Prot, Slot, Source, StreamJob,
 };
 use viaduct_build::{Access, Manifest, Register};
 
@@ -135,7 +134,7 @@ impl<'a> Loaded<'a> {
         }
         let seconds = begun.elapsed().as_secs_f64();
         routes.memory.as_ref().map(Memory::end).transpose()?;
-        let counters = since(before, self.slot.counters()?);
+        let counters = self.slot.counters()?.since(&before);
         let link_after = self.sim.as_ref().map(link);
         let link = link_after.zip(link_before).map(|(b, a)| (b.0 - a.0, b.1 - a.1));
         let mut registers = BTreeMap::new();
@@ -243,17 +242,4 @@ fn register_name(place: usize, app: &Manifest, register: &str) -> String {
 
 fn location(register: &Register) -> viaduct::Register {
     viaduct::Register { offset: register.offset, width: register.width }
-}
-
-fn since(a: SlotCounters, b: SlotCounters) -> SlotCounters {
-    SlotCounters {
-        rd_trans: b.rd_trans.wrapping_sub(a.rd_trans),
-        wr_trans: b.wr_trans.wrapping_sub(a.wr_trans),
-        rd_miss: b.rd_miss.wrapping_sub(a.rd_miss),
-        wr_miss: b.wr_miss.wrapping_sub(a.wr_miss),
-        beats_in: b.beats_in.wrapping_sub(a.beats_in),
-        beats_out: b.beats_out.wrapping_sub(a.beats_out),
-        rd_beats: b.rd_beats.wrapping_sub(a.rd_beats),
-        wr_beats: b.wr_beats.wrapping_sub(a.wr_beats),
-    }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A card: its properties, time, memory and slots, and the port that loads apps into them.
 
+mod counters;
 pub mod dma;
 mod kind;
 pub(crate) mod memory;
@@ -8,6 +9,7 @@ pub(crate) mod observer;
 mod ours;
 mod placement;
 mod route;
+mod schedule;
 pub(crate) mod sync;
 mod tables;
 
@@ -15,6 +17,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+pub use counters::SlotCounters;
 use dma::{DmaArena, DmaBuffer};
 pub use kind::FunctionKind;
 use memory::{CHANNEL_LOG2, CardMemory, FrameSize};
@@ -22,11 +25,13 @@ use observer::{Call, Observed, Observer};
 use ours::Ours;
 pub use placement::Placement;
 pub use route::{Port, Route};
+pub use schedule::{Rate, Schedule};
 use sync::{lock, poll};
 use tables::Tables;
 
 use crate::error::{Error, Result};
 use crate::protocol::regs::*;
+
 use viaduct_pci::{DmaAccess, PciError, PciFunction, Process};
 
 /// Register map this library drives.
@@ -127,6 +132,8 @@ pub struct Card {
     time: Mutex<()>,
     /// Held during a change of a function's control register.
     pub(crate) functions: Mutex<()>,
+    /// Held while the card's counters are held.
+    counters: Mutex<()>,
     /// Held while a sink is named and its route read or set.
     routes: Mutex<route::Owned>,
     observer: OnceLock<Arc<dyn Observer>>,
@@ -159,6 +166,7 @@ impl Card {
             config_port: Mutex::new(()),
             time: Mutex::new(()),
             functions: Mutex::new(()),
+            counters: Mutex::default(),
             routes: Mutex::default(),
             observer: OnceLock::new(),
             pci,
@@ -168,7 +176,7 @@ impl Card {
         };
         // What an owner that was killed has left. A simulated card of this process has had none, and its time is to be as without this.
         if card.info.version.1 >= WEIGHTS_SINCE && !card.pci.stands_still() {
-            (0..card.info.slots).try_for_each(|slot| card.write_slot(slot, VIA_SLOT_WEIGHT, 1))?;
+            card.forget_schedules()?;
             card.set_dma_weights(1, 1)?;
         }
         Ok(Arc::new(card))

@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::backing::Source;
+use crate::card::Schedule;
 use crate::card::sync::{lock, poll};
 use crate::dispatch::{Dispatcher, State};
 use crate::error::{Error, Result};
@@ -26,8 +27,8 @@ pub(crate) struct SlotInner {
     pub worker: Worker,
     /// It was closed; nothing is left to do when it is dropped.
     pub(super) closed: AtomicBool,
-    /// Its weight was set, and is not for the next owner.
-    pub(super) weighted: AtomicBool,
+    /// Its schedule was set, and is not for the next owner.
+    pub(super) scheduled: AtomicBool,
 }
 
 /// A wait for pages that are being written, of a thread that may have other slots to serve.
@@ -161,11 +162,11 @@ impl SlotInner {
             (streams, space.remove_all(&self.rings))
         };
         let held = self.hold(card.timeouts().control).and_then(|()| Table::disable(card, slot));
-        let weighed = match self.weighted.load(Ordering::Relaxed) {
-            true => card.write_slot(slot, VIA_SLOT_WEIGHT, 1),
+        let scheduled = match self.scheduled.load(Ordering::Relaxed) {
+            true => Schedule::default().apply(card, slot),
             false => Ok(()),
         };
-        held.and(weighed).and(unmapped).and(self.send(&streams))
+        held.and(scheduled).and(unmapped).and(self.send(&streams))
     }
 }
 

@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::card::Card;
 use crate::card::observer::Call;
 use crate::card::sync::lock;
+use crate::card::{Card, Schedule, SlotCounters};
 use crate::dispatch::{Dispatcher, State, Tag, Watch};
 use crate::error::{Error, Result};
 use crate::pager::{Denied, PagerStats, Space, Table};
@@ -48,27 +48,6 @@ pub struct SlotStatus {
     pub busy: bool,
     /// The slot is isolated.
     pub isolated: bool,
-}
-
-/// Counters of a slot since power-up, modulo 2^32.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SlotCounters {
-    /// Read bursts translated.
-    pub rd_trans: u32,
-    /// Write bursts translated.
-    pub wr_trans: u32,
-    /// Read bursts that found no translation.
-    pub rd_miss: u32,
-    /// Write bursts that found no translation.
-    pub wr_miss: u32,
-    /// Beats handed to the app's input streams.
-    pub beats_in: u32,
-    /// Beats taken from the app's output streams.
-    pub beats_out: u32,
-    /// Beats read through the app's memory port.
-    pub rd_beats: u32,
-    /// Beats written through the app's memory port.
-    pub wr_beats: u32,
 }
 
 /// A claimed slot. Faults of its app are served by the threads that wait on it. Released when the value and all its
@@ -119,7 +98,7 @@ impl Slot {
                 syncs: Mutex::new(()),
                 worker: Worker::default(),
                 closed: AtomicBool::new(false),
-                weighted: AtomicBool::new(false),
+                scheduled: AtomicBool::new(false),
             }),
         })
     }
@@ -237,8 +216,14 @@ impl Slot {
     /// get. Takes effect at once.
     pub fn set_weight(&self, weight: u8) -> Result<()> {
         self.card().check_weight(weight)?;
-        self.inner.weighted.store(true, Ordering::Relaxed);
+        self.inner.scheduled.store(true, Ordering::Relaxed);
         self.card().write_slot(self.index(), VIA_SLOT_WEIGHT, weight.into())
+    }
+
+    /// Sets how the slot's accesses are scheduled beside those of others, its weight included. Takes effect at once, and ends with the slot.
+    pub fn set_schedule(&self, schedule: &Schedule) -> Result<()> {
+        self.inner.scheduled.store(true, Ordering::Relaxed);
+        schedule.apply(self.card(), self.index())
     }
 
     /// The greatest weight.
@@ -263,19 +248,9 @@ impl Slot {
         self.inner.rings.check_alive()
     }
 
-    /// Counters of the slot.
+    /// Counters of the slot, one after the other; [`Card::counters`] has those of all slots at one time.
     pub fn counters(&self) -> Result<SlotCounters> {
-        let read = |register| self.card().read_slot(self.index(), register);
-        Ok(SlotCounters {
-            rd_trans: read(VIA_SLOT_RD_TRANS)?,
-            wr_trans: read(VIA_SLOT_WR_TRANS)?,
-            rd_miss: read(VIA_SLOT_RD_MISS)?,
-            wr_miss: read(VIA_SLOT_WR_MISS)?,
-            beats_in: read(VIA_SLOT_BEATS_IN)?,
-            beats_out: read(VIA_SLOT_BEATS_OUT)?,
-            rd_beats: read(VIA_SLOT_RD_BEATS)?,
-            wr_beats: read(VIA_SLOT_WR_BEATS)?,
-        })
+        SlotCounters::read(self.card(), self.index())
     }
 
     /// Rule violations of the app and errors of its rings, oldest first; each is reported once.

@@ -808,6 +808,7 @@ impl State {
                 }
             }
             VIA_SLOT_WEIGHT => s.weight = value,
+            VIA_SLOT_SCHED | VIA_SLOT_RATE => {}
             VIA_SLOT_TABLE_BASE => {}
             VIA_SLOT_TABLE_CFG => assert!(value == 0 || self.tables, "a page table is enabled"),
             VIA_SLOT_CMD_BASE_LO => low(&mut s.cmd),
