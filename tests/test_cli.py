@@ -1121,7 +1121,7 @@ def test_plots_hold_the_figures_that_are_printed(busy_bench: tuple[subprocess.Co
     printed = json.loads(done.stdout)
     drawn = ""
     names = ("dma", "mem", "apps", "vio-64", "vio-16384", "virtio-latency", "virtio-xdma", "virtio-frames")
-    names += ("share", "calibrate")
+    names += ("vio-tenants", "share", "calibrate")
     for name in names:
         assert f"{folder}/{name}.svg" in done.stderr
         svg = ElementTree.parse(folder / f"{name}.svg").getroot()

@@ -102,8 +102,7 @@ struct Scale {
     fill: u64,
     calibrate_large: u64,
     calibrate_small: u64,
-    /// Messages that are sent through apps in sequence.
-    vio: &'static [usize],
+    vio: vio::VioScale,
     /// All rings, latencies and sizes of the network device.
     virtio_all: bool,
 }
@@ -121,7 +120,7 @@ impl Scale {
         fill: 8 << 20,
         calibrate_large: 8 << 20,
         calibrate_small: 2 << 20,
-        vio: &[64, 4 << 10, 64 << 10, 4 << 20],
+        vio: vio::VioScale { messages: &[64, 4 << 10, 64 << 10, 4 << 20], each: 100 },
         virtio_all: true,
     };
     const QUICK: Self = Self {
@@ -136,7 +135,7 @@ impl Scale {
         fill: 1 << 20,
         calibrate_large: 256 << 10,
         calibrate_small: 32 << 10,
-        vio: &[64, 16 << 10],
+        vio: vio::VioScale { messages: &[64, 16 << 10], each: 10 },
         virtio_all: false,
     };
 }
@@ -185,7 +184,7 @@ pub fn run(args: Args) -> Result {
             What::Dma => dma::dma(&project, &card, &open()?, &scale, &mut plots)?,
             What::Mem => mem::mem(&project, &open()?, &scale, &mut plots)?,
             What::Apps => apps::apps(&project, &open()?, scale.app, &mut plots)?,
-            What::Vio => vio::vio(&project, &open()?, scale.vio, &mut plots)?,
+            What::Vio => vio::vio(&project, &open()?, &scale.vio, &mut plots)?,
         };
         if !args.json {
             for f in &new {

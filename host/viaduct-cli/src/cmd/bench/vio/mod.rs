@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `viaduct bench vio`: streams between apps on the card.
+//! `viaduct bench vio`: streams between apps on the card, and apps that share the link.
+
+mod tenants;
 
 use viaduct::{Endpoint, OutLength, SharedBytes, Slot, StreamJob};
 use viaduct_build::Project;
@@ -13,11 +15,19 @@ use crate::random::Random;
 /// The app that passes on what it gets, a beat a cycle.
 const APP: &str = "pass";
 
+/// How much is measured.
+pub struct VioScale {
+    /// Sizes of the messages that are sent through apps in sequence.
+    pub messages: &'static [usize],
+    /// Messages of each app that shares the link.
+    pub each: u64,
+}
+
 /// Messages through one to four apps in sequence: on the card, and by host memory between any two, as without routes.
 pub fn vio(
     project: &Project,
     opened: &Opened,
-    sizes: &[usize],
+    scale: &VioScale,
     plots: &mut Vec<Plot>,
 ) -> Result<Vec<Figure>> {
     let app = project.load(APP)?;
@@ -31,7 +41,7 @@ pub fn vio(
         .collect::<viaduct::Result<Vec<Slot>>>()?;
     let mut random = Random(5);
     let mut figures = Vec::new();
-    for &size in sizes {
+    for &size in scale.messages {
         let data = random.bytes(size);
         let mut plot = Plot::new(
             format!("vio-{size}"),
@@ -77,6 +87,8 @@ pub fn vio(
         }
         plots.push(plot);
     }
+    drop(slots);
+    figures.extend(tenants::tenants(project, opened, scale.each, plots)?);
     Ok(figures)
 }
 
