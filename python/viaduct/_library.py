@@ -205,6 +205,10 @@ class Pager(c.Structure):
     ]
 
 
+# VIADUCT_SCHEDULE_* of the header.
+SCHEDULE_FIRST, SCHEDULE_LIMIT = 1, 2
+
+
 class Schedule(c.Structure):
     _fields_ = [
         ("weight", c.c_uint32),

@@ -357,7 +357,7 @@ class Slot(Handle):
         `limit` waits. `in_flight` bounds the bytes under way at a time, reads and writes each. Takes effect at once."""
         schedule = lib.Schedule(
             in_range("weight", weight, 1, 16),
-            (1 if first else 0) | (2 if limit else 0),
+            (lib.SCHEDULE_FIRST if first else 0) | (lib.SCHEDULE_LIMIT if limit else 0),
             0 if rate is None else in_range("rate", rate, 1, 2**64),
             in_range("burst", burst, 0, 2**64),
             0 if in_flight is None else in_range("in_flight", in_flight, 1, 2**64),

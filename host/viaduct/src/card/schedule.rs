@@ -9,8 +9,6 @@ use crate::protocol::regs::*;
 
 /// Minor version of the register map that brought classes, rates and caps.
 pub(crate) const SCHEDULES_SINCE: u32 = 3;
-/// What the card begins with.
-const HOST_WINDOW_BEATS: u64 = 640;
 /// Beats in a unit of depths, caps and windows.
 const UNIT_BEATS: u64 = 16;
 /// Greatest number of such units.
@@ -102,7 +100,6 @@ impl Rate {
 }
 
 /// The registers of a slot that hold its schedule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Registers {
     weight: u32,
     sched: u32,
@@ -154,20 +151,23 @@ impl Schedule {
 }
 
 impl Card {
+    /// The window of host memory that a card begins with, in beats: 40 KiB with beats of 64 bytes.
+    pub const HOST_WINDOW_BEATS: u64 = 640;
+
     /// Undoes all that was set, for slots and for the card.
     pub(super) fn forget_schedules(&self) -> Result<()> {
         (0..self.info().slots).try_for_each(|slot| Schedule::default().apply(self, slot))?;
         match self.info().version.1 {
             minor if minor < SCHEDULES_SINCE => Ok(()),
             _ => {
-                self.set_host_window(HOST_WINDOW_BEATS * self.info().data_bytes as u64)?;
+                self.set_host_window(Self::HOST_WINDOW_BEATS * self.info().data_bytes as u64)?;
                 self.write_card(VIA_CARD_COUNTERS, 0)
             }
         }
     }
 
     /// Bytes that all slots together have under way to host memory, each way; what is beyond waits in the card, where it is shared by schedules.
-    /// The card begins with 640 beats (40 KiB with beats of 64 bytes). More than the link's latency times its rate is of no use, and makes others
+    /// The card begins with [`Card::HOST_WINDOW_BEATS`]. More than the link's latency times its rate is of no use, and makes others
     /// wait in the link, where no schedule counts; less slows the link down. Up to 255 times 16 beats.
     pub fn set_host_window(&self, bytes: u64) -> Result<()> {
         self.check_version(SCHEDULES_SINCE, "window of host memory")?;

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use viaduct::desc::{Command, PAGE, Place, Status};
-use viaduct::{Awaited, DmaBuffer, Prot, Rate, Schedule, Slot, Tag, wait_for_one};
+use viaduct::{Awaited, Card, DmaBuffer, Prot, Rate, Schedule, Slot, Tag, wait_for_one};
 use viaduct_build::{Manifest, Project, Scratch, run_model};
 use viaduct_pci::DmaAccess;
 
@@ -23,8 +23,9 @@ const MESSAGE: u64 = 16 << 10;
 const AHEAD: u64 = 14;
 /// Tenants of the experiment with priorities.
 const TENANTS: usize = 3;
-/// Beats of the card's window of host memory.
-const WINDOW: u64 = 640;
+/// Beats of the window of host memory: the card's own, and the largest, in which all that slots can have under way fits.
+const WINDOW: u64 = Card::HOST_WINDOW_BEATS;
+const WIDE: u64 = 255 * 16;
 /// Part of the link with which a tenant may go first, and the one to which it is limited.
 const RATES: [f64; 2] = [0.5, 0.2];
 
@@ -286,10 +287,10 @@ impl Bench<'_> {
         let schedules = [
             ("equal", "equal weights".to_owned(), weight(1), WINDOW),
             ("weight 4", "weight 4".to_owned(), weight(4), WINDOW),
-            ("4, no window", "weight 4, a window of 255 KiB".to_owned(), weight(4), 255 * 16),
+            ("4, no window", "weight 4, a window of 4080 beats".to_owned(), weight(4), WIDE),
             ("weight 15", "weight 15".to_owned(), weight(Slot::MAX_WEIGHT), WINDOW),
             ("first", "priority".to_owned(), first, WINDOW),
-            ("first, no window", "priority, a window of 255 KiB".to_owned(), first, 255 * 16),
+            ("first, no window", "priority, a window of 4080 beats".to_owned(), first, WIDE),
             (
                 "first, 50 %",
                 format!("priority for {ahead} of the link"),
