@@ -655,18 +655,29 @@ def test_an_exception_in_a_with_stops_what_was_begun(card: viaduct.Card):
 
 
 def test_a_run_that_was_begun_has_its_slot_at_once(card: viaduct.Card):
-    with card.load("pass") as slot, card.load("rng") as memory, memory.map(length=65_536) as mapping:
-        memory.set(size=64, count=2000, seed=3, write=0)
+    """Also before its thread has done anything. Each run that is in the way waits for a pipe, so it can't have ended."""
+    with card.load("pass") as slot, card.load("rng") as memory:
+        memory.set(size=64, count=200, seed=3, write=0)
         for _ in range(20):
-            first, second = slot.run_async(data(5000)), slot.run_async(data(65))
-            with pytest.raises(viaduct.BusyError, match="a run is running on this slot"):
-                slot.run(data(64))
-            assert np.array_equal(first.result(), data(5000)) and np.array_equal(second.result(), data(65))
+            source, sink = os.pipe()
+            with os.fdopen(source, "rb") as reader, os.fdopen(sink, "wb") as writer:
+                first, second = slot.run_async(data(5000)), slot.run_async(reader)
+                with pytest.raises(viaduct.BusyError, match="a run is running on this slot"):
+                    slot.run(data(64))
+                writer.write(data(65).tobytes())
+                writer.close()
+                assert np.array_equal(first.result(), data(5000)) and np.array_equal(second.result(), data(65))
             assert np.array_equal(slot.run(data(64)), data(64))
-            works = memory.start_and_wait_async(mapping)
-            with pytest.raises(viaduct.BusyError, match="running on this slot"):
-                memory.start_and_wait(mapping)
-            assert works.result().denied == 0
+
+            source, sink = os.pipe()
+            with os.fdopen(source, "rb") as reader, os.fdopen(sink, "wb") as writer:
+                with memory.map(reader, length=65_536) as mapping:
+                    works = memory.start_and_wait_async(mapping)
+                    with pytest.raises(viaduct.BusyError, match="running on this slot"):
+                        memory.start_and_wait(mapping)
+                    writer.write(data(65_536).tobytes())
+                    writer.close()
+                    assert works.result().denied == 0
 
 
 def write_slowly(sink: BinaryIO | socket.socket, sent: bytes) -> None:
