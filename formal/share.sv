@@ -12,6 +12,8 @@
 // balance of another becomes greater, so such a manager is given what its balance was, and a burst, until those requests end. Who requests and is of
 // the class is granted, or another is, or its balance is refilled. Shares and waits are proved without it: in one class all is the same.
 //
+// With `Plain`, and nobody urgent, somebody is granted in every cycle with a request, and each of the others at most once in a way while one waits.
+//
 // Assumed: requests and their lengths stay until they are granted, and no burst is longer than Most.
 
 module share #(
@@ -20,7 +22,8 @@ module share #(
   parameter int unsigned           Quantum = 2,
   parameter int unsigned           Most    = 4,
   parameter bit          [2*N-1:0] Weights = {N{2'd1}},
-  parameter bit                    Classes = 1'b0
+  parameter bit                    Classes = 1'b0,
+  parameter bit                    Plain   = 1'b0
 ) (
   input logic            clk_i,
   input logic            rst_ni,
@@ -36,8 +39,8 @@ module share #(
   logic [   N-1:0] gnt  [Ways];
   logic [Ways-1:0] valid;
 
-  logic [1:0] weight[N];
-  always_comb for (int unsigned m = 0; m < N; m++) weight[m] = Weights[2*m+:2];
+  logic [$clog2(Quantum)+1:0] refill[N];
+  always_comb for (int unsigned m = 0; m < N; m++) refill[m] = ($clog2(Quantum) + 2)'(quanta(m));
   // Weight of a flow, and what a refill gives it.
   function automatic int unsigned weight_of(input int unsigned f);
     return 32'(Weights[2*(f%N)+:2]);
@@ -55,7 +58,8 @@ module share #(
   ) dut (
     .clk_i,
     .rst_ni,
-    .weight_i(weight),
+    .quanta_i(refill),
+    .plain_i (Plain),
     .first_i,
     .req_i,
     .len_i,
@@ -123,6 +127,7 @@ module share #(
     begun_q <= 1'b1;
     assume (rst_ni == begun_q);
     if (!Classes) assume (first_i == '0);
+    if (Plain) for (int unsigned w = 0; w < Ways; w++) assume (urgent_i[w] == '0);
     for (int unsigned f = 0; f < F; f++) begin
       assume (32'(len[f]) < Most);
       if (kept_q[f]) assume (req[f] && len[f] == len_q[f]);
@@ -167,7 +172,7 @@ module share #(
   logic [W-1:0] most;
   assign most = W'((quanta(0) + Most) * weight_of(1) * $countones(ways_q[0]) + (quanta(1) + Most) * weight_of(0) * $countones(ways_q[1]));
   always_ff @(posedge clk_i) begin
-    if (rst_ni && both_q && !Classes) begin
+    if (rst_ni && both_q && !Classes && !Plain) begin
       i_start : assert (in_range(before_q[0], $countones(ways_q[0]), 0) && in_range(before_q[1], $countones(ways_q[1]), 1));
       i_account :
       assert (ahead_q == $signed(W'(weight_of(1))) * (before_q[0] - now[0]) - $signed(W'(weight_of(0))) * (before_q[1] - now[1]));
@@ -228,7 +233,8 @@ module share #(
       if (rst_ni) begin
         i_range : assert (in_range(balance[f], 1, f));
         i_near : assert (!dut.near[f/N][f%N] || balance[f] >= -$signed(W'(quanta(f))) && dut.may_fill_q[f%N]);
-        if (!Classes) begin
+        if (Plain) a_always : assert (idle_q[f] == '0);
+        else if (!Classes) begin
           a_works : assert (32'(idle_q[f]) <= Ways * Most / Quantum + 1);
           i_works : assert (idle_q[f] == '0 || kept_q[f] && 32'(idle_q[f]) * Quantum <= raised(f) + 32'(turn[f]) * Quantum);
         end
@@ -236,7 +242,7 @@ module share #(
         // The refill of the other way may be before it.
         if (Classes && Ways == 1 && firm_q[f]) a_served : assert (past_valid_q || balance[f] > past_balance);
         // What is granted without a balance has been refilled; nothing else makes a balance greater.
-        if (past_granted && past_balance < 0)
+        if (past_granted && past_balance < 0 && !Plain)
           a_refilled : assert (balance[f] == (past_alone ? '0 : past_balance + $signed(W'(quanta(f)))) - $signed(past_len) - W'(1));
         if (!past_granted && past_balance >= 0) a_kept : assert (balance[f] == past_balance);
         i_self : assert (others_q[f][f] == '0 && (kept_q[f] || others_q[f] == '0));
@@ -249,7 +255,8 @@ module share #(
         assign waited = $signed(W'(weight_of(f))) * $signed(others_q[f][k]);
         assign left   = $signed(W'(weight_of(f))) * balance[k];
         always_ff @(posedge clk_i) begin
-          if (rst_ni && !Classes) begin
+          if (rst_ni && Plain && k / N == f / N) a_once : assert (32'(others_q[f][k]) <= Most);
+          if (rst_ni && !Classes && !Plain) begin
             // What k has spent since f waits: what it had, and a quantum for each refill. With two ways f has had half of them, and one may have been
             // for the other way of f's manager; then the next one is for f. None comes while f has a balance.
             if (kept_q[f] && balance[f] < 0)

@@ -77,6 +77,8 @@ package via_pkg;
   parameter int unsigned CardAddrW = ChanLog2 + $clog2(NumChan);
   /// An AXI burst neither crosses 4 KiB nor has more than 256 beats.
   parameter int unsigned MaxBurstBeats = (4096 / StrbW < 256) ? 4096 / StrbW : 256;
+  // A burst of more beats is long for via_window.
+  parameter int unsigned WindowLong = 8;
 
   // Where a translated address goes (see via_xbar).
   parameter int unsigned AddrHostBit = 63;  // host memory; bits 51:0 are the bus address
@@ -354,6 +356,26 @@ package via_pkg;
 
   /// Bits of the weight with which a manager shares card memory, from 1.
   localparam int unsigned WeightW = 4;
+  typedef logic [$clog2(
+MaxBurstBeats
+)+WeightW-1:0] host_quanta_t;  // beats that via_share gives at a time for host memory: weight times quantum
+
+  /// Log2 of the largest quantum of a DRAM channel, in beats: via_xbar charges no burst with more.
+  localparam int unsigned ChanQuantumLog2 = ($clog2(MaxBurstBeats) < 6) ? $clog2(MaxBurstBeats) : 6;
+
+  /// How all that is shared is shared.
+  typedef struct packed {
+    logic       plain;      // round robin by bursts, whatever weights and lengths
+    logic [3:0] chan_log2;  // log2 of the quantum of DRAM channels, in beats, at most ChanQuantumLog2
+    logic [3:0] host_log2;  // log2 of that of host memory, at most that of MaxBurstBeats
+  } share_cfg_t;
+
+  /// Who shares the host port: the DMA of pages (0), slots together (1), function f (1 + f).
+  localparam int unsigned HostShares = 8;
+  typedef struct packed {
+    logic [HostShares-1:0]              first;   // goes before the others
+    logic [HostShares-1:0][WeightW-1:0] weight;  // from 1
+  } host_share_t;
 
   /// How a slot shares card and host memory besides its weight (via_slot_meter). Beats are of DataW bits.
   typedef struct packed {

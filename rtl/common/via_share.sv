@@ -19,8 +19,10 @@
 // In one class, with equal weights, a request waits for less than 2 * (2 * Quantum + Most) + Most beats of each of the others each way (with one
 // way, 2 * Quantum + 2 * Most). Of two managers that each request the same ways without pause neither is granted more than the other by
 // 2 * (Quantum + Most) beats in any time, by three or four times Quantum + Most if one or both request both ways, whatever the lengths of their
-// bursts; Quantum is then that of the weight. With other weights a request waits for as many more beats of another as its weight is greater, and
+// bursts; Quantum is then that of the weight, `quanta_i`. With other weights a request waits for as many more beats of another as its weight is greater, and
 // the difference is of beats for each unit of weight. Proved in formal/share, which has the terms.
+// With `plain_i` the one granted longest ago is next whatever it has moved: round robin by bursts, for comparison and for those who want it. Balances
+// stand still meanwhile.
 // Misuse: a way without a balance waits for the other one if somebody has a balance there; its acknowledgement must not depend on this way.
 
 module via_share
@@ -28,21 +30,23 @@ module via_share
 #(
   parameter int unsigned N = NumSlots + 3,
   parameter int unsigned Ways = 2,
-  parameter int unsigned Quantum = MaxBurstBeats,  // beats, a power of two
+  parameter int unsigned Quantum = MaxBurstBeats,  // beats, the largest, a power of two
   parameter int unsigned Most = Quantum,  // beats, a power of two: a longer burst is charged as so many
-  parameter int unsigned WeightBits = WeightW
+  parameter int unsigned WeightBits = WeightW,
+  localparam int unsigned QuantaW = $clog2(Quantum) + WeightBits
 ) (
-  input  logic                  clk_i,
-  input  logic                  rst_ni,
-  input  logic [WeightBits-1:0] weight_i[   N],     // share of each manager, from 1; the bounds hold while it stays
-  input  logic [         N-1:0] first_i,            // level: the manager is of the class that goes first; may change in any cycle
-  input  logic [         N-1:0] req_i   [Ways],     // level: the manager requests; may change in any cycle
-  input  logic [           7:0] len_i   [Ways][N],  // with req_i: beats of its burst - 1
-  input  logic [         N-1:0] urgent_i[Ways],     // level: all else of the manager in this way waits for this target
-  input  logic [      Ways-1:0] ack_i,              // level: the grant of this cycle is used
-  output logic [         N-1:0] gnt_o   [Ways],     // granted manager, one-hot; zero if there is none
-  output logic [      Ways-1:0] valid_o,            // there is a grant
-  output logic [         N-1:0] shared_o[Ways]      // another manager has requested this way during the last 16 to 32 grants
+  input  logic               clk_i,
+  input  logic               rst_ni,
+  input  logic [QuantaW-1:0] quanta_i[   N],     // beats that a refill gives: weight times quantum, from 1; the bounds hold while it stays
+  input  logic               plain_i,            // level: round robin by bursts; may change in any cycle
+  input  logic [      N-1:0] first_i,            // level: the manager is of the class that goes first; may change in any cycle
+  input  logic [      N-1:0] req_i   [Ways],     // level: the manager requests; may change in any cycle
+  input  logic [        7:0] len_i   [Ways][N],  // with req_i: beats of its burst - 1
+  input  logic [      N-1:0] urgent_i[Ways],     // level: all else of the manager in this way waits for this target
+  input  logic [   Ways-1:0] ack_i,              // level: the grant of this cycle is used
+  output logic [      N-1:0] gnt_o   [Ways],     // granted manager, one-hot; zero if there is none
+  output logic [   Ways-1:0] valid_o,            // there is a grant
+  output logic [      N-1:0] shared_o[Ways]      // another manager has requested this way during the last 16 to 32 grants
 );
 
   localparam bit NOk = param_in("via_share N", N, 1, 64);
@@ -54,7 +58,6 @@ module via_share
   localparam bit WeightBitsOk = param_in("via_share WeightBits", WeightBits, 1, 8);
 
   // From -Most to just below the quanta of the largest weight.
-  localparam int unsigned QuantaW = $clog2(Quantum) + WeightBits;
   localparam int unsigned BalanceW = ((QuantaW > $clog2(Most)) ? QuantaW : $clog2(Most)) + 1;
 
   logic [N-1:0] below[Ways], near[Ways], rich[Ways], any;  // near: one refill suffices, and may be
@@ -69,7 +72,7 @@ module via_share
     any = '0;
     for (int unsigned w = 0; w < Ways; w++) begin
       any |= req_i[w];
-      rich[w]  = req_i[w] & (~below[w] | alone_q);
+      rich[w]  = req_i[w] & (~below[w] | alone_q | {N{plain_i}});
       spent[w] = rich[w] == '0;
     end
   end
@@ -124,10 +127,6 @@ module via_share
     assign fill[0] = '1;
   end
 
-  // What a refill gives.
-  logic [BalanceW-1:0] quanta[N];
-  always_comb for (int unsigned m = 0; m < N; m++) quanta[m] = BalanceW'(weight_i[m]) << $clog2(Quantum);
-
   // The first of those with a balance, and the first of all, are found at the same time.
   function automatic logic first(input logic [N-1:0] among, input logic [N-1:0] ahead, input int unsigned m);
     return among[m] && (among & ahead & ~(N'(1) << m)) == '0;
@@ -149,7 +148,7 @@ module via_share
     for (genvar m = 0; m < N; m++) begin : gen_mgr
       logic signed [BalanceW-1:0] balance_q, refilled;
       logic near_q;  // of the last cycle, unless it has been granted since: so it is a bit, and what comes near is refilled once more
-      assign refilled = balance_q + quanta[m];
+      assign refilled = balance_q + BalanceW'(quanta_i[m]);
       assign near[w][m] = near_q;
       assign below[w][m] = balance_q[BalanceW-1];
       always_ff @(posedge clk_i) begin
@@ -162,7 +161,7 @@ module via_share
           automatic logic signed [BalanceW-1:0] base = balance_q;
           if (below[w][m] && (refill && fill[w][m] && may_fill_q[m] || first_fill_q && first_i[m])) base = refilled;
           if (below[w][m] && alone_q[m] && req_i[w][m]) base = '0;
-          balance_q <= (used[w] && gnt_o[w][m]) ? base + ~BalanceW'(charge) : base;
+          balance_q <= (used[w] && gnt_o[w][m] && !plain_i) ? base + ~BalanceW'(charge) : base;
           near_q    <= below[w][m] && !refilled[BalanceW-1] && !(used[w] && gnt_o[w][m]) && (first_i[m] || first_any == '0);
           if (used[w]) later_q[m] <= gnt_o[w][m] ? '0 : later_q[m] | gnt_o[w];
         end

@@ -105,6 +105,8 @@ module via_dma_copy
   assign none[0] = '0;
   assign pick = granted[0] & cut_q;
   assign any = pick != '0;
+  host_quanta_t quanta[NumSlots];
+  always_comb for (int unsigned s = 0; s < NumSlots; s++) quanta[s] = {weight_i[s], ($clog2(MaxBurstBeats))'(0)};
   via_share #(
     .N      (NumSlots),
     .Ways   (1),
@@ -112,7 +114,8 @@ module via_dma_copy
   ) u_share (
     .clk_i,
     .rst_ni,
-    .weight_i,
+    .quanta_i(quanta),
+    .plain_i (1'b0),
     .first_i,
     .req_i   (want),
     .len_i   (want_len),

@@ -101,7 +101,7 @@ async def both_halves_of_the_time_belong_together(dut):
 async def places_without_a_register_read_ones(dut):
     b = await bench(dut, 0.2)
     for addr in (
-        0x5C,
+        0x64,
         0x100,
         0xFFC,
         0x1000,
@@ -173,6 +173,25 @@ async def classes_rates_and_caps_are_set_for_each_slot(dut):
         limit, first = (2 >> s) >> 1 & 1, (2 >> s) & 1
         want = first << 27 | limit << 26 | 0xA1 + s << 18 | 0x301 + s << 8 | 0x5B + s
         assert int(dut.sched[s].value) == want
+
+
+@cocotb.test(timeout_time=200, timeout_unit="us")
+async def policy_quanta_and_shares_of_host_memory_are_set(dut):
+    """Quanta that are too large count as the largest; a weight of 0 counts as 1."""
+    b = await bench(dut, 0.1)
+    longest = (min(4096 * 8 // DATA_W, 256)).bit_length() - 1
+    await ClockCycles(dut.clk_i, 3)
+    assert int(dut.share.value) == 4 << 4 | min(8, longest)
+    assert int(dut.host_share.value) == 0x11111111
+    await b.write(0x5C, 0xF0305001)
+    await b.write(0x60, 0x3 << 16 | 0x2 << 12 | 1 << 8 | 0xA5)
+    await ClockCycles(dut.clk_i, 3)
+    assert int(dut.share.value) == 1 << 8 | 2 << 4 | 3
+    assert int(dut.host_share.value) == 0xA5 << 32 | 0xF1315111
+    await b.write(0x60, 0xF << 16 | 0xF << 12)
+    await ClockCycles(dut.clk_i, 3)
+    assert int(dut.share.value) == 6 << 4 | longest
+    assert await b.read(0x5C) == 0xF0305001 and await b.read(0x60) == 0xFF000
 
 
 @cocotb.test(timeout_time=200, timeout_unit="us")

@@ -18,36 +18,38 @@ module via_csr
   parameter int unsigned HugeSets = MmuHugeSets,
   parameter int unsigned IcapTimeout = 65536  // cycles
 ) (
-  input  logic                     clk_i,
-  input  logic                     rst_ni,
-  input  logic       [       63:0] time_i,                      // card time
-  input  logic       [       31:0] chan_mib_i,                  // size of each DRAM channel in MiB, constant
-  input  logic       [       31:0] clk_khz_i,                   // frequency of clk_i, constant
-  input  logic                     quiet_i,                     // level: nothing moves in the shell
+  input  logic                      clk_i,
+  input  logic                      rst_ni,
+  input  logic        [       63:0] time_i,                      // card time
+  input  logic        [       31:0] chan_mib_i,                  // size of each DRAM channel in MiB, constant
+  input  logic        [       31:0] clk_khz_i,                   // frequency of clk_i, constant
+  input  logic                      quiet_i,                     // level: nothing moves in the shell
   // AXI4-Lite
-  input  logic       [       19:0] axil_awaddr_i,
-  input  logic                     axil_awvalid_i,
-  output logic                     axil_awready_o,
-  input  logic       [       31:0] axil_wdata_i,
-  input  logic       [        3:0] axil_wstrb_i,
-  input  logic                     axil_wvalid_i,
-  output logic                     axil_wready_o,
-  output logic       [        1:0] axil_bresp_o,
-  output logic                     axil_bvalid_o,
-  input  logic                     axil_bready_i,
-  input  logic       [       19:0] axil_araddr_i,
-  input  logic                     axil_arvalid_i,
-  output logic                     axil_arready_o,
-  output logic       [       31:0] axil_rdata_o,
-  output logic       [        1:0] axil_rresp_o,
-  output logic                     axil_rvalid_o,
-  input  logic                     axil_rready_i,
+  input  logic        [       19:0] axil_awaddr_i,
+  input  logic                      axil_awvalid_i,
+  output logic                      axil_awready_o,
+  input  logic        [       31:0] axil_wdata_i,
+  input  logic        [        3:0] axil_wstrb_i,
+  input  logic                      axil_wvalid_i,
+  output logic                      axil_wready_o,
+  output logic        [        1:0] axil_bresp_o,
+  output logic                      axil_bvalid_o,
+  input  logic                      axil_bready_i,
+  input  logic        [       19:0] axil_araddr_i,
+  input  logic                      axil_arvalid_i,
+  output logic                      axil_arready_o,
+  output logic        [       31:0] axil_rdata_o,
+  output logic        [        1:0] axil_rresp_o,
+  output logic                      axil_rvalid_o,
+  input  logic                      axil_rready_i,
   // slots
-  output slot_ctrl_t               ctrl_o        [  NumSlots],  // control of each slot
-  output table_cfg_t               table_o       [  NumSlots],  // page table of each slot
-  output logic       [WeightW-1:0] weight_o      [NumSlots+3],  // share of card memory, from 1: slots, XDMA, DMA, page tables
-  output logic       [        7:0] window_o,                    // of host memory for slots: beats under way each way, in 16
-  output sched_cfg_t               sched_o       [  NumSlots],  // what else a slot's share of memory depends on
+  output slot_ctrl_t                ctrl_o        [  NumSlots],  // control of each slot
+  output table_cfg_t                table_o       [  NumSlots],  // page table of each slot
+  output logic        [WeightW-1:0] weight_o      [NumSlots+3],  // share of card memory, from 1: slots, XDMA, DMA, page tables
+  output logic        [        7:0] window_o,                    // of host memory: beats under way each way, in 16
+  output share_cfg_t                share_o,                     // policy and quanta of all that is shared
+  output host_share_t               host_share_o,                // weights and classes at the host port
+  output sched_cfg_t                sched_o       [  NumSlots],  // what else a slot's share of memory depends on
 
   input  slot_stat_t                    stat_i        [  NumSlots],     // state of each slot
   input  logic         [          31:0] count_i       [  NumSlots][8],  // counters, in the order of their registers
@@ -467,6 +469,18 @@ module via_csr
   function automatic logic [WeightW-1:0] weight_of(input logic [WeightW-1:0] value);
     return (value == '0) ? WeightW'(1) : value;
   endfunction
+  function automatic logic [3:0] quantum_of(input logic [3:0] log2, input int unsigned most);
+    return (32'(log2) > most) ? 4'(most) : log2;
+  endfunction
+  always_ff @(posedge clk_i) begin
+    share_o <= '{
+        plain: card_out.SHARING.PLAIN.value,
+        chan_log2: quantum_of(card_out.SHARING.CHAN_QUANTUM.value, ChanQuantumLog2),
+        host_log2: quantum_of(card_out.SHARING.HOST_QUANTUM.value, $clog2(MaxBurstBeats))
+    };
+    host_share_o.first <= card_out.SHARING.HOST_FIRST.value;
+    for (int unsigned m = 0; m < HostShares; m++) host_share_o.weight[m] <= weight_of(card_out.HOST_WEIGHTS.VALUE.value[4*m+:4]);
+  end
   logic [WeightW-1:0] walks;
   always_comb begin
     walks = '0;

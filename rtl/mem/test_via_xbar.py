@@ -27,7 +27,8 @@ class Ports:
         self.width = self.mgr[0].width
         self.to_host = int(dut.to_host_o.value)
         self.set_weights([1] * len(self.mgr))
-        dut.first_i.value, dut.window_i.value = 0, 255
+        dut.first_i.value = 0
+        share_by_bytes(dut)
 
     def base(self, target: int) -> int:
         return [*(CHAN * i for i in range(len(self.mem) - 1)), HOST, ERR][target]
@@ -40,6 +41,11 @@ class Ports:
         """Whether there is a way; otherwise the manager gets errors."""
         host = len(self.mem) - 1
         return bool(self.to_host >> mgr & 1) if target == host else target < host
+
+
+def share_by_bytes(dut) -> None:
+    """The policy that a card begins with."""
+    dut.plain_i.value, dut.quantum_i.value = 0, 4
 
 
 def scopes(dut, name: str) -> list:
@@ -70,6 +76,7 @@ async def every_manager_reaches_every_memory(dut):
         channels = side.write_if.aw_channel, side.write_if.w_channel, side.write_if.b_channel
         for channel in (*channels, side.read_if.ar_channel, side.read_if.r_channel):
             channel.set_pause_generator(stalls(r, r.choice((0.0, 0.2, 0.4))))
+    share_by_bytes(dut)
     await start(dut)
     bases = [*(CHAN * i for i in range(len(rams) - 1)), HOST]
     models = [bytearray(SIZE) for _ in rams]
@@ -306,6 +313,29 @@ async def a_shared_memory_is_shared_by_weight(dut):
         shares = [beats / weight for beats, weight in zip(since(first), weights, strict=True)]
         # The quanta of a weight, a burst, and what is under way.
         assert max(shares) - min(shares) <= 0.2 * counted, (way, weights, shares)
+        await until(dut, lambda: all(mgr.idle for mgr in p.mgr), 100000)
+
+
+@cocotb.test(timeout_time=4000, timeout_unit="us")
+async def a_round_robin_by_bursts_and_any_quantum_can_be_chosen(dut):
+    """Reads of a channel: two beats of one manager, long bursts of another. With a greater quantum a manager has more at a time."""
+    p = await ports(dut, latency=20)
+    long = min(4096 // p.width, 256) // 2
+    for plain, quantum in ((1, 4), (0, 2), (0, 4), (0, 6)):
+        dut.plain_i.value, dut.quantum_i.value = plain, quantum
+        old = [len(x.r) for x in p.mgr[:2]]
+        for i in range(2000 if not plain else 400):
+            p.mgr[0].read(i % 32 * 4096, 2)
+        for i in range(64):
+            p.mgr[1].read(i % 32 * 4096, long)
+        moved = lambda old=old: [len(x.r) - was for x, was in zip(p.mgr, old, strict=False)]  # noqa: E731
+        await until(dut, lambda: moved()[1] >= 8 * long, 60000)  # noqa: B023
+        early = moved()
+        await until(dut, lambda: moved()[1] >= 40 * long, 60000)  # noqa: B023
+        gain = [x - y for x, y in zip(moved(), early, strict=True)]
+        share = gain[0] / gain[1]
+        # Long bursts are cut into pieces of 16 beats.
+        assert abs(share - (2 / 16 if plain else 1)) < (0.03 if plain else 0.25), (plain, quantum, gain)
         await until(dut, lambda: all(mgr.idle for mgr in p.mgr), 100000)
 
 

@@ -2,8 +2,9 @@
 //
 // Merges several readers and writers onto one AXI port. The id on the port is the source's index; the sources' own ids are kept here and
 // returned with the response. Sources 0..NumFirst-1 (rings) have priority over the rest (bulk data), which is served round robin, burst by
-// burst.
-// Throughput: one beat per cycle and channel. Latency: one cycle each way, one more for an address of a source other than the last one.
+// burst, or with Shared by beats and weights, reads and writes each, with a window of what is under way (via_axi_mux_share).
+// Throughput: one beat per cycle and channel. Latency: one cycle each way, one more for an address of a source other than the last one; with
+// Shared one more for every address.
 // Every output of the port is a register.
 // Order: responses of one source come in order; those of different sources may overtake one another. With Ordered a read leaves after every
 // write (of any source) whose last beat was accepted in an earlier cycle; without it reads and writes are not ordered.
@@ -18,42 +19,50 @@ module via_axi_mux
   parameter int unsigned NumWr = 3,
   parameter int unsigned NumFirst = 1,
   parameter int unsigned Outstanding = 64,  // bursts in flight per source, reads and writes each
-  parameter bit Ordered = 1'b0
+  parameter bit Ordered = 1'b0,
+  parameter bit Shared = 1'b0
 ) (
-  input  logic                clk_i,
-  input  logic                rst_ni,
-  input  axi_ax_t             s_ar_i      [NumRd],
-  input  logic    [NumRd-1:0] s_ar_valid_i,
-  output logic    [NumRd-1:0] s_ar_ready_o,
-  output axi_r_t              s_r_o       [NumRd],
-  output logic    [NumRd-1:0] s_r_valid_o,
-  input  logic    [NumRd-1:0] s_r_ready_i,
-  input  axi_ax_t             s_aw_i      [NumWr],
-  input  logic    [NumWr-1:0] s_aw_valid_i,
-  output logic    [NumWr-1:0] s_aw_ready_o,
-  input  axi_w_t              s_w_i       [NumWr],
-  input  logic    [NumWr-1:0] s_w_valid_i,
-  output logic    [NumWr-1:0] s_w_ready_o,
-  output axi_b_t              s_b_o       [NumWr],
-  output logic    [NumWr-1:0] s_b_valid_o,
-  input  logic    [NumWr-1:0] s_b_ready_i,
-  output axi_ax_t             m_ar_o,
-  output logic                m_ar_valid_o,
-  input  logic                m_ar_ready_i,
-  input  axi_r_t              m_r_i,
-  input  logic                m_r_valid_i,
-  output logic                m_r_ready_o,
-  output axi_ax_t             m_aw_o,
-  output logic                m_aw_valid_o,
-  input  logic                m_aw_ready_i,
-  output axi_w_t              m_w_o,
-  output logic                m_w_valid_o,
-  input  logic                m_w_ready_i,
-  input  axi_b_t              m_b_i,
-  input  logic                m_b_valid_i,
-  output logic                m_b_ready_o,
-  output logic                still_o,              // nothing moves unless an input changes
-  output logic                idle_o                // level: no burst is in flight
+  input  logic                     clk_i,
+  input  logic                     rst_ni,
+  /* verilator lint_off UNUSEDSIGNAL */  // without Shared
+  input  logic       [WeightW-1:0] weight_i    [NumRd],  // share of each source, from 1; the first ones have enough
+  input  logic       [  NumRd-1:0] first_i     [    2],  // level: goes first, as those do: reads (0), writes (1)
+  input  share_cfg_t               share_i,              // policy and quantum
+  input  logic       [        7:0] window_i,             // beats under way each way, in 16
+  /* verilator lint_on UNUSEDSIGNAL */
+  output logic       [        1:0] below_o,              // level: the window has room: reads (0), writes (1); always without Shared
+  input  axi_ax_t                  s_ar_i      [NumRd],
+  input  logic       [  NumRd-1:0] s_ar_valid_i,
+  output logic       [  NumRd-1:0] s_ar_ready_o,
+  output axi_r_t                   s_r_o       [NumRd],
+  output logic       [  NumRd-1:0] s_r_valid_o,
+  input  logic       [  NumRd-1:0] s_r_ready_i,
+  input  axi_ax_t                  s_aw_i      [NumWr],
+  input  logic       [  NumWr-1:0] s_aw_valid_i,
+  output logic       [  NumWr-1:0] s_aw_ready_o,
+  input  axi_w_t                   s_w_i       [NumWr],
+  input  logic       [  NumWr-1:0] s_w_valid_i,
+  output logic       [  NumWr-1:0] s_w_ready_o,
+  output axi_b_t                   s_b_o       [NumWr],
+  output logic       [  NumWr-1:0] s_b_valid_o,
+  input  logic       [  NumWr-1:0] s_b_ready_i,
+  output axi_ax_t                  m_ar_o,
+  output logic                     m_ar_valid_o,
+  input  logic                     m_ar_ready_i,
+  input  axi_r_t                   m_r_i,
+  input  logic                     m_r_valid_i,
+  output logic                     m_r_ready_o,
+  output axi_ax_t                  m_aw_o,
+  output logic                     m_aw_valid_o,
+  input  logic                     m_aw_ready_i,
+  output axi_w_t                   m_w_o,
+  output logic                     m_w_valid_o,
+  input  logic                     m_w_ready_i,
+  input  axi_b_t                   m_b_i,
+  input  logic                     m_b_valid_i,
+  output logic                     m_b_ready_o,
+  output logic                     still_o,              // nothing moves unless an input changes
+  output logic                     idle_o                // level: no burst is in flight
 );
 
   localparam bit NumRdOk = param_in("via_axi_mux NumRd", NumRd, 1, 1 << IdW);
@@ -61,31 +70,79 @@ module via_axi_mux
   localparam bit NumFirstOk = param_in("via_axi_mux NumFirst", NumFirst, 0, (NumRd < NumWr) ? NumRd : NumWr);
   localparam bit OutstandingOk = param_in("via_axi_mux Outstanding", Outstanding, 2, 1024);
 
+  localparam bit SourcesOk = param_in("via_axi_mux NumWr", NumWr, Shared ? NumRd : 1, Shared ? NumRd : 1 << IdW);
+
   axi_ax_t aw;
+  logic [NumWr-1:0] aw_take;  // one-hot: whose address is taken in this cycle
   logic aw_valid, aw_ready, aw_still, ar_still, order_full;
   axi_w_t w;
   logic w_valid, w_ready;
+
+  // What the sources share by, if they do.
+  /* verilator lint_off UNUSEDSIGNAL */  // without Shared
+  host_quanta_t quanta_q[NumRd];
+  logic plain_q;
+  /* verilator lint_on UNUSEDSIGNAL */
+  always_ff @(posedge clk_i) begin
+    for (int unsigned i = 0; i < NumRd; i++) quanta_q[i] <= host_quanta_t'(weight_i[i]) << share_i.host_log2;
+    plain_q <= rst_ni && share_i.plain;
+  end
 
   // ---------------------------------------------------------------- read: AR
   axi_ax_t ar;
   logic ar_valid, ar_ready;
   logic [NumRd-1:0] rd_owed, rd_full;
+  /* verilator lint_off UNUSEDSIGNAL */  // without Shared
+  logic rd_back_q;  // a beat has come back
+  /* verilator lint_on UNUSEDSIGNAL */
 
-  via_axi_mux_ax #(
-    .N(NumRd),
-    .NumFirst(NumFirst)
-  ) u_ar (
-    .clk_i,
-    .rst_ni,
-    .s_i      (s_ar_i),
-    .full_i   (rd_full),
-    .s_valid_i(s_ar_valid_i),
-    .s_ready_o(s_ar_ready_o),
-    .m_o      (ar),
-    .m_valid_o(ar_valid),
-    .m_ready_i(ar_ready),
-    .still_o  (ar_still)
-  );
+  if (Shared) begin : gen_ar_share
+    via_axi_mux_share #(
+      .N(NumRd),
+      .NumFirst(NumFirst)
+    ) u_ar (
+      .clk_i,
+      .rst_ni,
+      .quanta_i  (quanta_q),
+      .first_i   (first_i[0]),
+      .plain_i   (plain_q),
+      .full_i    (rd_full),
+      .hold_i    (1'b0),
+      .window_i,
+      .back_i    (rd_back_q),
+      .back_len_i('0),
+      .below_o   (below_o[0]),
+      .s_i       (s_ar_i),
+      .s_valid_i (s_ar_valid_i),
+      .s_ready_o (s_ar_ready_o),
+      .gnt_o     (),
+      .addr_o    (ar.addr),
+      .len_o     (ar.len),
+      .id_o      (ar.id),
+      .any_o     (ar_valid),
+      .room_i    (ar_ready),
+      .still_o   (ar_still)
+    );
+    assign ar.size  = 3'(BeatLog2);
+    assign ar.burst = BurstIncr;
+  end else begin : gen_ar_turn
+    assign below_o[0] = 1'b1;
+    via_axi_mux_ax #(
+      .N(NumRd),
+      .NumFirst(NumFirst)
+    ) u_ar (
+      .clk_i,
+      .rst_ni,
+      .s_i      (s_ar_i),
+      .full_i   (rd_full),
+      .s_valid_i(s_ar_valid_i),
+      .s_ready_o(s_ar_ready_o),
+      .m_o      (ar),
+      .m_valid_o(ar_valid),
+      .m_ready_i(ar_ready),
+      .still_o  (ar_still)
+    );
+  end
 
   if (Ordered) begin : gen_ordered
     via_axi_behind u_ar_slice (
@@ -144,6 +201,7 @@ module via_axi_mux
 
   logic [NumRd-1:0] r_stall;
   assign r_ready = ~|r_stall;
+  always_ff @(posedge clk_i) rd_back_q <= rst_ni && r_valid && r_ready;
 
   for (genvar i = 0; i < NumRd; i++) begin : gen_rd
     logic hit, id_valid;
@@ -176,22 +234,59 @@ module via_axi_mux
 
   // ---------------------------------------------------------------- write: AW
   logic [NumWr-1:0] wr_full, wr_owed;
+  /* verilator lint_off UNUSEDSIGNAL */  // without Shared
+  logic wr_back_q;  // a burst has, of so many beats - 1
+  logic [7:0] wr_back_len_q;
+  /* verilator lint_on UNUSEDSIGNAL */
 
-  via_axi_mux_ax #(
-    .N(NumWr),
-    .NumFirst(NumFirst)
-  ) u_aw (
-    .clk_i,
-    .rst_ni,
-    .s_i      (s_aw_i),
-    .full_i   (wr_full),
-    .s_valid_i(s_aw_valid_i),
-    .s_ready_o(s_aw_ready_o),
-    .m_o      (aw),
-    .m_valid_o(aw_valid),
-    .m_ready_i(aw_ready),
-    .still_o  (aw_still)
-  );
+  if (Shared) begin : gen_aw_share
+    via_axi_mux_share #(
+      .N(NumWr),
+      .NumFirst(NumFirst)
+    ) u_aw (
+      .clk_i,
+      .rst_ni,
+      .quanta_i  (quanta_q),
+      .first_i   (first_i[1]),
+      .plain_i   (plain_q),
+      .full_i    (wr_full),
+      .hold_i    (order_full),
+      .window_i,
+      .back_i    (wr_back_q),
+      .back_len_i(wr_back_len_q),
+      .below_o   (below_o[1]),
+      .s_i       (s_aw_i),
+      .s_valid_i (s_aw_valid_i),
+      .s_ready_o (s_aw_ready_o),
+      .gnt_o     (aw_take),
+      .addr_o    (aw.addr),
+      .len_o     (aw.len),
+      .id_o      (aw.id),
+      .any_o     (aw_valid),
+      .room_i    (aw_ready),
+      .still_o   (aw_still)
+    );
+    assign aw.size  = 3'(BeatLog2);
+    assign aw.burst = BurstIncr;
+  end else begin : gen_aw_turn
+    assign below_o[1] = 1'b1;
+    via_axi_mux_ax #(
+      .N(NumWr),
+      .NumFirst(NumFirst)
+    ) u_aw (
+      .clk_i,
+      .rst_ni,
+      .s_i      (s_aw_i),
+      .full_i   (wr_full | {NumWr{order_full}}),
+      .s_valid_i(s_aw_valid_i),
+      .s_ready_o(s_aw_ready_o),
+      .m_o      (aw),
+      .m_valid_o(aw_valid),
+      .m_ready_i(aw_ready),
+      .still_o  (aw_still)
+    );
+    assign aw_take = s_aw_valid_i & s_aw_ready_o;
+  end
 
   via_slice #(
     .T(axi_ax_t)
@@ -214,7 +309,7 @@ module via_axi_mux
   assign w_src_free = w_src_q == '0 || w_valid && w_ready && w.last;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) w_src_q <= '0;
-    else if (w_src_free) w_src_q <= w_behind_valid ? w_behind : s_aw_valid_i & s_aw_ready_o;
+    else if (w_src_free) w_src_q <= w_behind_valid ? w_behind : aw_take;
   end
   // Computed a cycle early: one more burst may come in between.
   localparam int unsigned Order = 16;
@@ -228,7 +323,7 @@ module via_axi_mux
     .clk_i,
     .rst_ni,
     .flush_i  (1'b0),
-    .s_i      (s_aw_ready_o),
+    .s_i      (aw_take),
     .s_valid_i(aw_valid && aw_ready && !(w_src_free && !w_behind_valid)),
     .s_ready_o(),
     .m_o      (w_behind),
@@ -269,7 +364,13 @@ module via_axi_mux
     assign b_hit_in[i] = m_b_i.id == IdW'(i);
   end
   logic [NumWr-1:0] b_stall;
+  logic [7:0] b_len[NumWr];
   assign b_ready = ~|b_stall;
+  always_ff @(posedge clk_i) begin
+    wr_back_q <= rst_ni && b_valid && b_ready;
+    wr_back_len_q <= '0;
+    for (int unsigned i = 0; i < NumWr; i++) if (b_hit[i]) wr_back_len_q <= b_len[i];
+  end
 
   via_slice #(
     .T(wr_response_t)
@@ -292,20 +393,20 @@ module via_axi_mux
     assign s_b_valid_o[i] = hit;
     assign b_stall[i] = hit && !s_b_ready_i[i];
     assign s_b_o[i] = '{id: id, resp: b.resp};
-    assign wr_full[i] = held >= ($clog2(Outstanding + 1))'(Outstanding - 1) || order_full;
+    assign wr_full[i] = held >= ($clog2(Outstanding + 1))'(Outstanding - 1);
     assign wr_owed[i] = id_valid;
 
     via_fifo #(
-      .T(logic [IdW-1:0]),
+      .T(logic [IdW+7:0]),
       .Depth(Outstanding)
     ) u_ids (
       .clk_i,
       .rst_ni,
       .flush_i  (1'b0),
-      .s_i      (s_aw_i[i].id),
+      .s_i      ({s_aw_i[i].len, s_aw_i[i].id}),
       .s_valid_i(s_aw_valid_i[i] && s_aw_ready_o[i]),
       .s_ready_o(),
-      .m_o      (id),
+      .m_o      ({b_len[i], id}),
       .m_valid_o(id_valid),
       .m_ready_i(hit && s_b_ready_i[i]),
       .count_o  (held)

@@ -3,8 +3,7 @@
 // Crossbar: slots and DMA engines to DRAM channels and host memory (FSRF paper, section 5.3, but out of order over the targets).
 //
 // Managers are slots, DMA engines and the walks of page tables. Those that request a target share it by bytes and weights, behind those of the
-// class that goes first. Subordinates 0..NumSub-2 are
-// DRAM channels, the last one is host memory. The address selects the destination of a burst:
+// class that goes first. Subordinates 0..NumSub-2 are DRAM channels, the last one is host memory. The address selects the destination of a burst:
 //   addr[AddrErrBit]  -> completed here with SLVERR; so are addresses in host memory of a manager that has no way to it
 //   addr[AddrHostBit] -> host memory, bits 63:52 cleared
 //   else              -> channel addr[ChanLog2 +: log2(NumChan)], address within the channel
@@ -23,43 +22,45 @@ module via_xbar
   parameter int unsigned Outstanding = 64,  // bursts in flight of a manager, reads and writes each; of one with ToHost four times as many
   parameter int unsigned Piece = 16  // beats of a channel that are granted at a time while others use it
 ) (
-  input  logic                  clk_i,
-  input  logic                  rst_ni,
-  input  logic    [WeightW-1:0] weight_i    [NumMgr],  // share of each manager, from 1
-  input  logic    [ NumMgr-1:0] first_i,               // level: the manager is of the class that goes first
-  input  logic    [        7:0] window_i,              // beats of host memory under way, each way, in 16 beats
-  input  axi_ax_t               s_ar_i      [NumMgr],
-  input  logic    [ NumMgr-1:0] s_ar_valid_i,
-  output logic    [ NumMgr-1:0] s_ar_ready_o,
-  output axi_r_t                s_r_o       [NumMgr],
-  output logic    [ NumMgr-1:0] s_r_valid_o,
-  input  logic    [ NumMgr-1:0] s_r_ready_i,
-  input  axi_ax_t               s_aw_i      [NumMgr],
-  input  logic    [ NumMgr-1:0] s_aw_valid_i,
-  output logic    [ NumMgr-1:0] s_aw_ready_o,
-  input  axi_w_t                s_w_i       [NumMgr],
-  input  logic    [ NumMgr-1:0] s_w_valid_i,
-  output logic    [ NumMgr-1:0] s_w_ready_o,
-  output axi_b_t                s_b_o       [NumMgr],
-  output logic    [ NumMgr-1:0] s_b_valid_o,
-  input  logic    [ NumMgr-1:0] s_b_ready_i,
-  output axi_ax_t               m_ar_o      [NumSub],
-  output logic    [ NumSub-1:0] m_ar_valid_o,
-  input  logic    [ NumSub-1:0] m_ar_ready_i,
-  input  axi_r_t                m_r_i       [NumSub],
-  input  logic    [ NumSub-1:0] m_r_valid_i,
-  output logic    [ NumSub-1:0] m_r_ready_o,
-  output axi_ax_t               m_aw_o      [NumSub],
-  output logic    [ NumSub-1:0] m_aw_valid_o,
-  input  logic    [ NumSub-1:0] m_aw_ready_i,
-  output axi_w_t                m_w_o       [NumSub],
-  output logic    [ NumSub-1:0] m_w_valid_o,
-  input  logic    [ NumSub-1:0] m_w_ready_i,
-  input  axi_b_t                m_b_i       [NumSub],
-  input  logic    [ NumSub-1:0] m_b_valid_i,
-  output logic    [ NumSub-1:0] m_b_ready_o,
-  output logic                  still_o,               // nothing moves unless something is offered, or another input changes
-  output logic                  idle_o                 // level: no burst is in flight
+  input logic clk_i,
+  input logic rst_ni,
+  input logic [WeightW-1:0] weight_i[NumMgr],  // share of each manager, from 1
+  input logic [NumMgr-1:0] first_i,  // level: the manager is of the class that goes first
+  input share_cfg_t share_i,  // policy and quanta
+  input logic [1:0] below_i,  // level: host memory has room: reads (0), writes (1); who goes first does not ask
+  output logic [1:0] first_o,  // level: one of those who go first waits for host memory, or is on its way to the port
+  input axi_ax_t s_ar_i[NumMgr],
+  input logic [NumMgr-1:0] s_ar_valid_i,
+  output logic [NumMgr-1:0] s_ar_ready_o,
+  output axi_r_t s_r_o[NumMgr],
+  output logic [NumMgr-1:0] s_r_valid_o,
+  input logic [NumMgr-1:0] s_r_ready_i,
+  input axi_ax_t s_aw_i[NumMgr],
+  input logic [NumMgr-1:0] s_aw_valid_i,
+  output logic [NumMgr-1:0] s_aw_ready_o,
+  input axi_w_t s_w_i[NumMgr],
+  input logic [NumMgr-1:0] s_w_valid_i,
+  output logic [NumMgr-1:0] s_w_ready_o,
+  output axi_b_t s_b_o[NumMgr],
+  output logic [NumMgr-1:0] s_b_valid_o,
+  input logic [NumMgr-1:0] s_b_ready_i,
+  output axi_ax_t m_ar_o[NumSub],
+  output logic [NumSub-1:0] m_ar_valid_o,
+  input logic [NumSub-1:0] m_ar_ready_i,
+  input axi_r_t m_r_i[NumSub],
+  input logic [NumSub-1:0] m_r_valid_i,
+  output logic [NumSub-1:0] m_r_ready_o,
+  output axi_ax_t m_aw_o[NumSub],
+  output logic [NumSub-1:0] m_aw_valid_o,
+  input logic [NumSub-1:0] m_aw_ready_i,
+  output axi_w_t m_w_o[NumSub],
+  output logic [NumSub-1:0] m_w_valid_o,
+  input logic [NumSub-1:0] m_w_ready_i,
+  input axi_b_t m_b_i[NumSub],
+  input logic [NumSub-1:0] m_b_valid_i,
+  output logic [NumSub-1:0] m_b_ready_o,
+  output logic still_o,  // nothing moves unless something is offered, or another input changes
+  output logic idle_o  // level: no burst is in flight
 );
 
   localparam bit NumMgrOk = param_in("via_xbar NumMgr", NumMgr, 1, 64);
@@ -70,6 +71,25 @@ module via_xbar
   logic rd_idle, wr_idle, rd_still, wr_still;
   assign still_o = rd_still && wr_still;
   assign idle_o  = rd_idle && wr_idle;
+
+  // The class comes from far away, and decides a grant in the cycle in which it is used.
+  logic [NumMgr-1:0] first_q;
+  logic plain_q;
+  always_ff @(posedge clk_i) begin
+    first_q <= rst_ni ? first_i : '0;
+    plain_q <= rst_ni && share_i.plain;
+  end
+
+  // What via_share gives at a time.
+  localparam int unsigned ChanQuantaW = ChanQuantumLog2 + WeightW;
+  logic [ChanQuantaW-1:0] chan_quanta_q[NumMgr];
+  host_quanta_t host_quanta_q[NumMgr];
+  always_ff @(posedge clk_i) begin
+    for (int unsigned m = 0; m < NumMgr; m++) begin
+      chan_quanta_q[m] <= ChanQuantaW'(weight_i[m]) << share_i.chan_log2;
+      host_quanta_q[m] <= host_quanta_t'(weight_i[m]) << share_i.host_log2;
+    end
+  end
 
   // By ways: reads and writes.
   logic [NumMgr-1:0] req[2][NumSub], urgent[2][NumSub], gnt[2][NumSub], cut[2][NumSub];
@@ -85,8 +105,9 @@ module via_xbar
   ) u_rd (
     .clk_i,
     .rst_ni,
-    .first_i,
-    .window_i,
+    .first_i  (first_q),
+    .below_i  (below_i[0]),
+    .first_o  (first_o[0]),
     .s_ar_i,
     .s_ar_valid_i,
     .s_ar_ready_o,
@@ -119,8 +140,9 @@ module via_xbar
   ) u_wr (
     .clk_i,
     .rst_ni,
-    .first_i,
-    .window_i,
+    .first_i  (first_q),
+    .below_i  (below_i[1]),
+    .first_o  (first_o[1]),
     .s_aw_i,
     .s_aw_valid_i,
     .s_aw_ready_o,
@@ -153,7 +175,7 @@ module via_xbar
   // A channel is shared by reads and writes together, in quanta of a piece. DRAM loses time whenever its bus turns: therefore a burst of up to
   // four pieces is cut only while others use the same way, and beside the other way it is whole, and charged in full. Host memory is beyond a link
   // with a data path each way, and its bursts are not cut.
-  localparam int unsigned Most = (4 * Piece < MaxBurstBeats) ? 4 * Piece : MaxBurstBeats;
+  localparam int unsigned Most = 1 << ChanQuantumLog2;
   for (genvar t = 0; t < NumSub; t++) begin : gen_tgt
     if (t < NumChan) begin : gen_channel
       logic [NumMgr-1:0] chan_req[2], chan_urgent[2], chan_gnt[2], shared[2];
@@ -171,13 +193,13 @@ module via_xbar
       via_share #(
         .N      (NumMgr),
         .Ways   (2),
-        .Quantum(Piece),
-        .Most   (Most)
+        .Quantum(Most)
       ) u_share (
         .clk_i,
         .rst_ni,
-        .weight_i,
-        .first_i,
+        .quanta_i(chan_quanta_q),
+        .plain_i (plain_q),
+        .first_i(first_q),
         .req_i   (chan_req),
         .len_i   (chan_len),
         .urgent_i(chan_urgent),
@@ -201,8 +223,9 @@ module via_xbar
         ) u_share (
           .clk_i,
           .rst_ni,
-          .weight_i,
-          .first_i,
+          .quanta_i(host_quanta_q),
+          .plain_i (plain_q),
+          .first_i(first_q),
           .req_i   (one_req),
           .len_i   (one_len),
           .urgent_i(one_urgent),

@@ -29,7 +29,8 @@ module via_xbar_rd
   input  logic                 clk_i,
   input  logic                 rst_ni,
   input  logic    [NumMgr-1:0] first_i,                       // level: who goes first
-  input  logic    [       7:0] window_i,                      // beats of host memory requested and not delivered, in 16 beats
+  input  logic                 below_i,                       // level: host memory has room for more, in front of which nobody goes
+  output logic                 first_o,                       // level: one of those who go first waits for host memory
   input  axi_ax_t              s_ar_i      [NumMgr],
   input  logic    [NumMgr-1:0] s_ar_valid_i,
   output logic    [NumMgr-1:0] s_ar_ready_o,
@@ -66,7 +67,7 @@ module via_xbar_rd
   xbar_piece_t offer[NumMgr][NumSub];
   logic [DataW+1:0] back[NumSub];  // response and data of a beat
   logic [NumMgr-1:0] mgr_still, mgr_idle;
-  logic [NumSub-1:0] tgt_still;
+  logic [NumSub-1:0] tgt_still, tgt_first;
   for (genvar t = 0; t < NumSub; t++) begin : gen_back
     assign back[t] = {m_r_i[t].resp, m_r_i[t].data};
   end
@@ -122,7 +123,8 @@ module via_xbar_rd
       .clk_i,
       .rst_ni,
       .first_i,
-      .window_i,
+      .below_i,
+      .first_o      (tgt_first[t]),
       .piece_i      (piece),
       .piece_valid_i(piece_valid),
       .piece_ready_o(piece_ready),
@@ -143,6 +145,7 @@ module via_xbar_rd
 
   assign m_r_ready_o = '1;
   assign still_o = &mgr_still && &tgt_still;
+  assign first_o = |tgt_first;
   assign idle_o = &mgr_idle && ~|m_ar_valid_o;
 
 endmodule

@@ -6,8 +6,8 @@
 //                                             └──> owners ──> whose the next beat is
 //
 // Throughput: one piece a cycle. Latency: two cycles. Order: that of each manager is kept; the target responds in the order of AR.
-// A channel has at most about `Window` beats requested and not delivered, host memory (`Far`) as many as `window_i` says: beyond that requests
-// wait here, where they are shared, so a short one waits for little, however long those of other managers are. Pieces for host memory are not cut:
+// A channel has at most about `Window` beats requested and not delivered; host memory (`Far`) tells when it has enough (`below_i`). Beyond that
+// requests wait here, where they are shared, so a short one waits for little, however long those of other managers are. Pieces for host memory are not cut:
 // a link is best at long ones.
 
 module via_xbar_rd_tgt
@@ -23,7 +23,7 @@ module via_xbar_rd_tgt
   input  logic                     rst_ni,
   /* verilator lint_off UNUSEDSIGNAL */  // of managers with no way to it; of a channel; `last`, and what is above a channel's address
   input  logic        [NumMgr-1:0] first_i,                // level: who goes first, for whom the window of host memory does not count
-  input  logic        [       7:0] window_i,               // Far: beats requested and not delivered, in 16 beats
+  input  logic                     below_i,                // level: Far: its window has room
   input  xbar_piece_t              piece_i      [NumMgr],
   input  logic        [NumMgr-1:0] piece_valid_i,
   /* verilator lint_on UNUSEDSIGNAL */
@@ -33,6 +33,7 @@ module via_xbar_rd_tgt
   output logic                     ack_o,                  // level: a grant is used
   input  logic        [NumMgr-1:0] gnt_i,                  // its grant, one-hot; zero if there is none
   input  logic                     gnt_any_i,              // there is one
+  output logic                     first_o,                // level: Far: somebody of those who go first waits, here or at the port
   output axi_ax_t                  m_ar_o,
   output logic                     m_ar_valid_o,
   input  logic                     m_ar_ready_i,
@@ -58,7 +59,7 @@ module via_xbar_rd_tgt
   logic [7:0] req_len[NumMgr];
   logic [Width-1:0] req_place[NumMgr];
   axi_ax_t ax;
-  logic ack, slice_ready, owner_room, below;
+  logic ack, slice_ready, owner_room, below, long_gnt;
 
   // ---------------------------------------------------------------- offers
   for (genvar m = 0; m < NumMgr; m++) begin : gen_mgr
@@ -96,10 +97,12 @@ module via_xbar_rd_tgt
 
   always_comb begin
     ax = '0;
+    long_gnt = 1'b0;
     for (int unsigned m = 0; m < NumMgr; m++) begin
       if (gnt_i[m]) begin
         ax.addr |= AddrW'(req_place[m]) << BeatLog2;
         ax.len |= req_len[m];
+        long_gnt |= req_len[m] >= 8'(WindowLong);
       end
     end
     ax.size  = 3'(BeatLog2);
@@ -138,21 +141,27 @@ module via_xbar_rd_tgt
   );
 
   // Beats requested and not delivered.
-  localparam int unsigned Most = Far ? 16 * 255 : Window;
-  via_xbar_window #(
-    .Most(Most)
-  ) u_window (
-    .clk_i,
-    .rst_ni,
-    .window_i  ($clog2(Most + 1)'(Far ? 32'({window_i, 4'h0}) : Window)),
-    .grant_i   (gnt_any_i && ack),
-    .len_i     (ax.len),
-    .back_i    (back_valid_i),
-    .back_len_i('0),
-    .below_o   (below)
-  );
+  if (Far) begin : gen_far
+    assign below = below_i;
+    always_ff @(posedge clk_i) first_o <= rst_ni && ((req & first_i) != '0 || first_o && m_ar_valid_o);
+  end else begin : gen_near
+    via_window #(
+      .Most(Window)
+    ) u_window (
+      .clk_i,
+      .rst_ni,
+      .window_i  ($clog2(Window + 1)'(Window)),
+      .grant_i   (gnt_any_i && ack),
+      .len_i     (ax.len),
+      .long_i    (long_gnt),
+      .back_i    (back_valid_i),
+      .back_len_i('0),
+      .below_o   (below)
+    );
+    assign first_o = 1'b0;
+  end
 
-  assign still_o = ~|req && !m_ar_valid_o;
+  assign still_o = ~|req && !m_ar_valid_o && !first_o;
 
 `ifndef SYNTHESIS
   always_ff @(posedge clk_i) begin

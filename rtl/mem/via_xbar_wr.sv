@@ -30,7 +30,8 @@ module via_xbar_wr
   input  logic                 clk_i,
   input  logic                 rst_ni,
   input  logic    [NumMgr-1:0] first_i,                       // level: who goes first
-  input  logic    [       7:0] window_i,                      // beats of host memory granted and not responded to, in 16 beats
+  input  logic                 below_i,                       // level: host memory has room for more, in front of which nobody goes
+  output logic                 first_o,                       // level: one of those who go first waits for host memory
   input  axi_ax_t              s_aw_i      [NumMgr],
   input  logic    [NumMgr-1:0] s_aw_valid_i,
   output logic    [NumMgr-1:0] s_aw_ready_o,
@@ -75,7 +76,7 @@ module via_xbar_wr
   logic [NumSub-1:0] response[NumMgr], response_last[NumMgr];
   axi_resp_e back[NumSub];
   logic [NumMgr-1:0] mgr_still, mgr_idle;
-  logic [NumSub-1:0] tgt_still;
+  logic [NumSub-1:0] tgt_still, tgt_first;
   for (genvar t = 0; t < NumSub; t++) begin : gen_back
     assign back[t] = m_b_i[t].resp;
   end
@@ -143,7 +144,8 @@ module via_xbar_wr
       .clk_i,
       .rst_ni,
       .first_i,
-      .window_i,
+      .below_i,
+      .first_o      (tgt_first[t]),
       .piece_i      (piece),
       .piece_valid_i(piece_valid),
       .piece_ready_o(piece_ready),
@@ -170,6 +172,7 @@ module via_xbar_wr
 
   assign m_b_ready_o = '1;
   assign still_o = &mgr_still && &tgt_still;
+  assign first_o = |tgt_first;
   assign idle_o = &mgr_idle && ~|{m_aw_valid_o, m_w_valid_o};
 
 endmodule

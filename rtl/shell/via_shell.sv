@@ -195,6 +195,8 @@ module via_shell
   meter_count_t meter[NumSlots];
   logic [NumSlots-1:0] first;
   logic [7:0] window;
+  share_cfg_t share;
+  host_share_t host_share;
   slot_stat_t stat[NumSlots];
   logic [31:0] count[NumSlots][8], reg_rdata[NumSlots];
   logic [NumSlots-1:0] load;
@@ -269,6 +271,8 @@ module via_shell
     .weight_i(weight),
     .first_i(first),
     .window_i(window),
+    .share_i(share),
+    .host_share_i(host_share),
     .hostmem_ar_i(hostmem_ar),
     .hostmem_ar_valid_i(hostmem_ar_valid),
     .hostmem_ar_ready_o(hostmem_ar_ready),
@@ -317,6 +321,8 @@ module via_shell
     .weight_o(weight),
     .sched_o(sched),
     .window_o(window),
+    .share_o(share),
+    .host_share_o(host_share),
     .stat_i(stat),
     .count_i(count),
     .meter_i(meter),

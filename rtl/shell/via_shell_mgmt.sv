@@ -56,7 +56,9 @@ module via_shell_mgmt
   output table_cfg_t table_o[NumSlots],
   output logic [WeightW-1:0] weight_o[NumSlots+3],  // share of card memory of slots, XDMA, DMA, page tables
   output sched_cfg_t sched_o[NumSlots],
-  output logic [7:0] window_o,  // of host memory for slots: beats under way each way, in 16
+  output logic [7:0] window_o,  // of host memory: beats under way each way, in 16
+  output share_cfg_t share_o,  // policy and quanta of all that is shared
+  output host_share_t host_share_o,  // weights and classes at the host port
   input slot_stat_t stat_i[NumSlots],
   input logic [31:0] count_i[NumSlots][8],  // in the order of the counter registers
   input meter_count_t meter_i[NumSlots],  // what they have requested of memory
@@ -191,6 +193,8 @@ module via_shell_mgmt
     .weight_o,
     .sched_o,
     .window_o,
+    .share_o,
+    .host_share_o,
     .stat_i,
     .count_i,
     .meter_i,

@@ -188,6 +188,11 @@ module via_shell_slots
   ) u_walks (
     .clk_i,
     .rst_ni,
+    .weight_i('{default: '0}),
+    .first_i('{default: '0}),
+    .share_i('0),
+    .window_i('0),
+    .below_o(),
     .s_ar_i(walk_ar),
     .s_ar_valid_i(walk_ar_valid),
     .s_ar_ready_o(walk_ar_ready),

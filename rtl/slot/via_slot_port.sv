@@ -473,6 +473,11 @@ module via_slot_port
   ) u_mux (
     .clk_i,
     .rst_ni,
+    .weight_i    ('{default: '0}),
+    .first_i     ('{default: '0}),
+    .share_i     ('0),
+    .window_i    ('0),
+    .below_o     (),
     .s_ar_i      (ar),
     .s_ar_valid_i(ar_valid),
     .s_ar_ready_o(ar_ready),

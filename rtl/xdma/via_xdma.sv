@@ -401,6 +401,11 @@ module via_xdma
   ) u_host_mux (
     .clk_i,
     .rst_ni      (core_rst_nq[NumCh]),
+    .weight_i    ('{default: '0}),
+    .first_i     ('{default: '0}),
+    .share_i     ('0),
+    .window_i    ('0),
+    .below_o     (),
     .s_ar_i      (host_rd_ar),
     .s_ar_valid_i(host_rd_ar_valid),
     .s_ar_ready_o(host_rd_ar_ready),
@@ -451,6 +456,11 @@ module via_xdma
   ) u_card_mux (
     .clk_i,
     .rst_ni      (core_rst_nq[NumCh]),
+    .weight_i    ('{default: '0}),
+    .first_i     ('{default: '0}),
+    .share_i     ('0),
+    .window_i    ('0),
+    .below_o     (),
     .s_ar_i      (card_rd_ar),
     .s_ar_valid_i(card_rd_ar_valid),
     .s_ar_ready_o(card_rd_ar_ready),

@@ -7,11 +7,16 @@ module via_axi_mux_tb
 #(
   parameter int unsigned N = 3,
   parameter int unsigned NumFirst = 1,
-  parameter int unsigned Outstanding = 16
+  parameter int unsigned Outstanding = 16,
+  parameter bit Shared = 1'b0
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
-  output logic idle_o
+  input  logic           clk_i,
+  input  logic           rst_ni,
+  input  logic [4*N-1:0] weights_i,  // of each source; 0 stands for 1
+  input  logic [  N-1:0] first_i,
+  input  logic [    7:0] window_i,
+  input  logic           plain_i,
+  output logic           idle_o
 );
 
   axi_ax_t s_ar[N], s_aw[N], m_ar, m_aw;
@@ -74,15 +79,24 @@ module via_axi_mux_tb
     .clk_o(clk)
   );
 
+  logic [WeightW-1:0] weight[N];
+  always_comb for (int unsigned i = 0; i < N; i++) weight[i] = (weights_i[4*i+:4] == '0) ? 4'd1 : weights_i[4*i+:4];
+
   via_axi_mux #(
     .NumRd      (N),
     .NumWr      (N),
     .NumFirst   (NumFirst),
     .Outstanding(Outstanding),
-    .Ordered    (1'b1)
+    .Ordered    (1'b1),
+    .Shared     (Shared)
   ) u_dut (
     .clk_i       (clk),
     .rst_ni,
+    .weight_i    (weight),
+    .first_i     ('{first_i, first_i}),
+    .share_i     ('{plain: plain_i, chan_log2: 4'd4, host_log2: 4'($clog2(MaxBurstBeats))}),
+    .window_i,
+    .below_o     (),
     .s_ar_i      (s_ar),
     .s_ar_valid_i(s_ar_valid),
     .s_ar_ready_o(s_ar_ready),

@@ -14,7 +14,8 @@ module via_xbar_tb
   input  logic                rst_ni,
   input  logic [4*NumMgr-1:0] weights_i,  // of each manager; 0 stands for 1
   input  logic [  NumMgr-1:0] first_i,
-  input  logic [         7:0] window_i,
+  input  logic                plain_i,
+  input  logic [         3:0] quantum_i,  // log2 of that of a channel, in beats
   output logic [  NumMgr-1:0] to_host_o,
   output logic                idle_o
 );
@@ -95,7 +96,9 @@ module via_xbar_tb
     .rst_ni,
     .weight_i    (weight),
     .first_i,
-    .window_i,
+    .share_i     ('{plain: plain_i, chan_log2: quantum_i, host_log2: 4'($clog2(MaxBurstBeats))}),
+    .below_i     ('1),
+    .first_o     (),
     .s_ar_i      (s_ar),
     .s_ar_valid_i(s_ar_valid),
     .s_ar_ready_o(s_ar_ready),

@@ -204,6 +204,28 @@ pub const VIA_CARD_HOST_WINDOW: u64 = 0x58;
 pub const VIA_CARD_HOST_WINDOW_BEATS_LSB: u32 = 0;
 /// In 16 beats; with 0 slots reach no host memory. Mask in place.
 pub const VIA_CARD_HOST_WINDOW_BEATS_MASK: u32 = 0xff;
+/// Weights at the host port.
+pub const VIA_CARD_HOST_WEIGHTS: u64 = 0x5c;
+/// Value of `HOST_WEIGHTS`.
+pub const VIA_CARD_HOST_WEIGHTS_VALUE_RESET: u32 = 0x1111_1111;
+/// Sharing.
+pub const VIA_CARD_SHARING: u64 = 0x60;
+/// Who goes first at the host port, a bit for each as in `HOST_WEIGHTS`. Lowest bit.
+pub const VIA_CARD_SHARING_HOST_FIRST_LSB: u32 = 0;
+/// Who goes first at the host port, a bit for each as in `HOST_WEIGHTS`. Mask in place.
+pub const VIA_CARD_SHARING_HOST_FIRST_MASK: u32 = 0xff;
+/// 1: round robin by bursts, whatever their lengths and the weights, everywhere but in the DMA engine. Lowest bit.
+pub const VIA_CARD_SHARING_PLAIN_LSB: u32 = 8;
+/// 1: round robin by bursts, whatever their lengths and the weights, everywhere but in the DMA engine. Mask in place.
+pub const VIA_CARD_SHARING_PLAIN_MASK: u32 = 0x100;
+/// Base-2 logarithm of the quantum of a channel of card memory, in beats; more than 6 counts as 6. Lowest bit.
+pub const VIA_CARD_SHARING_CHAN_QUANTUM_LSB: u32 = 12;
+/// Base-2 logarithm of the quantum of a channel of card memory, in beats; more than 6 counts as 6. Mask in place.
+pub const VIA_CARD_SHARING_CHAN_QUANTUM_MASK: u32 = 0xf000;
+/// Base-2 logarithm of the quantum of host memory, in beats; more than that of the longest burst (4 KiB or 256 beats) counts as that. Lowest bit.
+pub const VIA_CARD_SHARING_HOST_QUANTUM_LSB: u32 = 16;
+/// Base-2 logarithm of the quantum of host memory, in beats; more than that of the longest burst (4 KiB or 256 beats) counts as that. Mask in place.
+pub const VIA_CARD_SHARING_HOST_QUANTUM_MASK: u32 = 0x000f_0000;
 /// Slot: BAR.
 pub const VIA_SLOT_BAR: u32 = 0;
 /// Slot of slot 0: offset in its BAR.
