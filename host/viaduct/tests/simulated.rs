@@ -65,6 +65,35 @@ fn weights_are_in_the_card_and_end_with_their_slot() {
     assert_eq!(card.pci().read32(0, 0x30).unwrap(), 0x53);
 }
 
+#[test]
+fn sharing_is_in_the_card_and_refused_if_it_has_no_such() {
+    let Some((card, _sim, _)) = card("pass") else { return };
+    let registers = || [0x5c, 0x60].map(|place| card.pci().read32(0, place).unwrap());
+    card.set_sharing(&Sharing::default()).unwrap();
+    assert_eq!(registers(), [0x1111_1111, 0x6_4000]);
+    let shares = ["pages=2", "slots=15,first"].map(|text| text.parse().unwrap());
+    let sharing = Sharing {
+        policy: Policy::RoundRobin,
+        channel_quantum: Some(256),
+        host_quantum: Some(1024),
+        host: shares.to_vec(),
+    };
+    card.set_sharing(&sharing).unwrap();
+    assert_eq!(registers(), [0x1111_11f2, 0x4_2102]);
+    let share = |text: &str| Sharing { host: vec![text.parse().unwrap()], ..Sharing::default() };
+    for (wrong, told) in [
+        (share("pages=0"), "1 to 15"),
+        (share("slots=16"), "1 to 15"),
+        (Sharing { channel_quantum: Some(8192), ..Sharing::default() }, "from 128 to 4096"),
+        (Sharing { host_quantum: Some(1000), ..Sharing::default() }, "power of two"),
+    ] {
+        let error = card.set_sharing(&wrong).unwrap_err().to_string();
+        assert!(error.contains(told), "{error}");
+    }
+    // Nothing of what is refused is set.
+    assert_eq!(registers(), [0x1111_11f2, 0x4_2102]);
+}
+
 /// Longer than the time-out of inactivity.
 #[test]
 fn a_paused_app_moves_nothing_and_goes_on_where_it_was() {

@@ -10,6 +10,7 @@ mod ours;
 mod placement;
 mod route;
 mod schedule;
+mod sharing;
 pub(crate) mod sync;
 mod tables;
 
@@ -26,6 +27,7 @@ use ours::Ours;
 pub use placement::Placement;
 pub use route::{Port, Route};
 pub use schedule::{Rate, Schedule};
+pub use sharing::{HostShare, HostUser, Policy, Sharing};
 use sync::{lock, poll};
 use tables::Tables;
 
@@ -178,6 +180,7 @@ impl Card {
         if card.info.version.1 >= WEIGHTS_SINCE && !card.pci.stands_still() {
             card.forget_schedules()?;
             card.set_dma_weights(1, 1)?;
+            card.forget_sharing()?;
         }
         Ok(Arc::new(card))
     }
