@@ -25,7 +25,7 @@ use memory::{CHANNEL_LOG2, CardMemory, FrameSize};
 use observer::{Call, Observed, Observer};
 use ours::Ours;
 pub use placement::Placement;
-pub use route::{Port, Route};
+pub use route::{Port, Route, RouteState};
 pub use schedule::{Rate, Schedule};
 pub use sharing::{HostShare, HostUser, Policy, Sharing};
 use sync::{lock, poll};
@@ -447,13 +447,29 @@ impl Card {
         Ok(())
     }
 
+    /// The functions that the card was built with, beside the management function.
+    pub fn functions(&self) -> Result<Vec<FunctionKind>> {
+        self.check_process()?;
+        let mut present = Vec::new();
+        for kind in FunctionKind::ALL {
+            if self.has_function(kind)? {
+                present.push(kind);
+            }
+        }
+        Ok(present)
+    }
+
+    fn has_function(&self, kind: FunctionKind) -> Result<bool> {
+        let status = self.pci.read32(VIA_FN_BAR as u8, kind.place_of(VIA_FN_STATUS))?;
+        Ok(status != u32::MAX && status & VIA_FN_STATUS_PRESENT_MASK != 0)
+    }
+
     /// Whether the card was built with a function.
     pub(crate) fn check_function(&self, kind: FunctionKind) -> Result<()> {
-        let status = self.pci.read32(VIA_FN_BAR as u8, kind.place_of(VIA_FN_STATUS))?;
-        if status == u32::MAX || status & VIA_FN_STATUS_PRESENT_MASK == 0 {
-            return Err(Error::Invalid(format!("this card was built without function {kind}")));
+        match self.has_function(kind)? {
+            true => Ok(()),
+            false => Err(Error::Invalid(format!("this card was built without function {kind}"))),
         }
-        Ok(())
     }
 
     pub(crate) fn check_slot(&self, slot: usize) -> Result<()> {

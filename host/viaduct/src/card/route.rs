@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::card::sync::{lock, poll};
@@ -41,6 +42,32 @@ impl fmt::Display for Port {
     }
 }
 
+impl FromStr for Port {
+    type Err = Error;
+
+    /// What [`fmt::Display`] writes, and `slot:N` for stream 0.
+    fn from_str(text: &str) -> Result<Self> {
+        let unknown = || {
+            let known = "slot:N, slot:N:STREAM, board:net, board:console";
+            Error::Invalid(format!("{text:?} is no end of a route; write one of {known}"))
+        };
+        let (kind, rest) = text.split_once(':').ok_or_else(unknown)?;
+        let function = || rest.parse::<FunctionKind>().map_err(|_| unknown());
+        match kind {
+            "slot" => {
+                let (slot, stream) = rest.split_once(':').unwrap_or((rest, "0"));
+                // Streams and slots have numbers of 4 bits each.
+                let slot = slot.parse::<u8>().ok().filter(|slot| *slot < 16).ok_or_else(unknown)?;
+                let stream = stream.parse::<u8>().ok().filter(|stream| *stream < 16).ok_or_else(unknown)?;
+                Ok(Self::Stream { slot: slot.into(), stream })
+            }
+            "virtio" => function().map(Self::Function),
+            "board" => function().map(Self::Board),
+            _ => Err(unknown()),
+        }
+    }
+}
+
 // Values of KIND.
 const NONE: u32 = 0;
 const STREAM: u32 = 1;
@@ -48,7 +75,8 @@ const FUNCTION: u32 = 2;
 const PORT: u32 = 3;
 
 impl Port {
-    fn slot(self) -> Option<usize> {
+    /// The slot that it belongs to.
+    pub fn slot(self) -> Option<usize> {
         match self {
             Self::Stream { slot, .. } => Some(slot),
             Self::Function(_) | Self::Board(_) => None,
@@ -83,6 +111,17 @@ impl Port {
         let unknown = || Error::BadCard(format!("a route comes from what does not exist ({state:#x})"));
         port.map(Some).ok_or_else(unknown)
     }
+}
+
+/// A route of the card, or a function that is attached to a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RouteState {
+    /// Where messages come from.
+    pub source: Port,
+    /// Where they go to.
+    pub sink: Port,
+    /// The sink is to get another source, or none, once the message that it takes has ended.
+    pub changing: bool,
 }
 
 /// When a route changes, if a message is on its way.
@@ -154,6 +193,11 @@ impl Card {
 
     /// All routes of the card at this moment, and functions that are attached to slots, as sources: sources and sinks.
     pub fn routes(&self) -> Result<Vec<(Port, Port)>> {
+        Ok(self.route_states()?.into_iter().map(|route| (route.source, route.sink)).collect())
+    }
+
+    /// As [`Card::routes`], with their states. Reads a register for each stream that a route can lead to.
+    pub fn route_states(&self) -> Result<Vec<RouteState>> {
         self.check_process()?;
         if self.info().version.1 < SINCE {
             return Ok(Vec::new());
@@ -163,14 +207,36 @@ impl Card {
             .flat_map(|slot| (0..streams as u8).map(move |stream| Port::Stream { slot, stream }));
         let mut routes = Vec::new();
         for sink in inputs.chain(BOARD.map(Port::Board)) {
-            if let (_, Some(source)) = self.route_state(sink)? {
+            if let (changing, Some(source)) = self.route_state(sink)? {
                 // A port of the board has its own function without a route.
                 if !matches!(source, Port::Function(_)) || matches!(sink, Port::Stream { .. }) {
-                    routes.push((source, sink));
+                    routes.push(RouteState { source, sink, changing });
                 }
             }
         }
         Ok(routes)
+    }
+
+    /// Ends the route from `source` to `sink`, whoever has made it, as [`Route::end`] does; whether its message had ended. For what an earlier
+    /// owner of the card has left, and for who manages a card. An error if the sink takes nothing from this source, and for a function that is
+    /// attached, which is no route.
+    pub fn cut(&self, source: Port, sink: Port) -> Result<bool> {
+        self.check_process()?;
+        if let Port::Function(_) = source {
+            return Err(Error::Invalid(format!(
+                "{source} is attached to {sink}, which is no route; it ends with the program that has attached it"
+            )));
+        }
+        {
+            let mut owned = lock(&self.routes);
+            if self.look_at(sink)?.1 != Some(source) {
+                return Err(Error::Invalid(format!("no route leads from {source} to {sink}")));
+            }
+            // Values that stand for it have no effect any more.
+            owned.forget(sink);
+            self.write_card(VIA_CARD_ROUTE_SOURCE, 0)?;
+        }
+        self.end_between(source, sink)
     }
 
     /// Streams of each slot that routes and functions reach, from 0 on.
@@ -218,6 +284,11 @@ impl Card {
         if !lock(&self.routes).disown(sink, route.number) {
             return Ok(true);
         }
+        self.end_between(source, sink)
+    }
+
+    /// Lets a sink take nothing from a source any more; whether the message between them has ended by itself.
+    fn end_between(&self, source: Port, sink: Port) -> Result<bool> {
         // Also if the sink does not take the source now: the route is to be gone in any case.
         self.set_route(None, sink, When::Between)?;
         let taken = || self.route_state(sink).map(|(pending, taken)| (pending, taken == Some(source)));
@@ -252,6 +323,11 @@ impl Owned {
         self.last += 1;
         self.numbers.insert(sink, self.last);
         self.last
+    }
+
+    /// No value stands for a sink's route any more.
+    fn forget(&mut self, sink: Port) {
+        self.numbers.remove(&sink);
     }
 
     /// Whether this is still the sink's route, which it is no longer then.
@@ -302,6 +378,12 @@ impl Route {
         Ok(self.card.route_state(self.sink)?.1 == Some(self.source))
     }
 
+    /// Lets it last without this value: until the app at either end ends, its sink gets another source, or [`Card::cut`].
+    pub fn leave(self) {
+        // Dropped, it is another one's by then.
+        lock(&self.card.routes).disown(self.sink, self.number);
+    }
+
     /// Ends it, as dropping it does; whether its message had ended. Otherwise a message was cut short, or what the sink does not accept
     /// is still held for it.
     pub fn end(self) -> Result<bool> {
@@ -316,6 +398,39 @@ impl Drop for Route {
         }
         if let Err(error) = self.card.end_route(self) {
             tracing::warn!(%error, source = %self.source, sink = %self.sink, "a route could not be ended");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_of_a_route_is_read_from_what_is_written() {
+        let stream = |slot, stream| Port::Stream { slot, stream };
+        let ends =
+            [stream(0, 0), stream(15, 3), Port::Board(FunctionKind::Net), Port::Function(FunctionKind::Blk)];
+        for end in ends {
+            assert_eq!(end.to_string().parse::<Port>().unwrap(), end);
+        }
+        assert_eq!("slot:2".parse::<Port>().unwrap(), stream(2, 0));
+        for wrong in [
+            "",
+            "slot",
+            "slot:",
+            "slot:x",
+            "slot:16",
+            "slot:1:16",
+            "slot:-1",
+            "slot:1:2:3",
+            "board:eth",
+            "net",
+        ] {
+            assert!(
+                wrong.parse::<Port>().unwrap_err().to_string().contains("no end of a route"),
+                "{wrong:?}"
+            );
         }
     }
 }

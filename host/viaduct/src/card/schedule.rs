@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How the accesses of a slot are scheduled beside those of others.
 
+use std::fmt;
 use std::str::FromStr;
 
 use crate::card::{Card, CardInfo};
@@ -52,6 +53,26 @@ pub struct Rate {
 impl Default for Schedule {
     fn default() -> Self {
         Self { weight: 1, first: false, rate: None, limit: false, in_flight: None }
+    }
+}
+
+/// The text that [`FromStr`] reads.
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "weight={}", self.weight)?;
+        if self.first {
+            f.write_str(",first")?;
+        }
+        if let Some(Rate { bytes_per_second, burst }) = self.rate {
+            write!(f, ",rate={bytes_per_second},burst={burst}")?;
+        }
+        if self.limit {
+            f.write_str(",limit")?;
+        }
+        match self.in_flight {
+            Some(bytes) => write!(f, ",in-flight={bytes}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -138,6 +159,20 @@ impl Schedule {
         self.registers(card).map(drop)
     }
 
+    /// Whether a slot with this schedule has no more of the card than with `other`: no greater weight or rate, no more under way, and first only
+    /// where it goes first. For who lets others choose.
+    pub fn is_within(&self, other: &Self) -> bool {
+        let rate_within = other.rate.is_none_or(|most| {
+            let no_more =
+                |rate: Rate| rate.bytes_per_second <= most.bytes_per_second && rate.burst <= most.burst;
+            self.rate.is_some_and(no_more)
+        });
+        let first = !self.first || other.first && rate_within;
+        let limit = !other.limit || self.limit && rate_within;
+        let in_flight = other.in_flight.is_none_or(|most| self.in_flight.is_some_and(|bytes| bytes <= most));
+        self.weight <= other.weight && first && limit && in_flight
+    }
+
     /// Sets it for a slot.
     pub(crate) fn apply(&self, card: &Card, slot: usize) -> Result<()> {
         let registers = self.registers(card)?;
@@ -214,6 +249,49 @@ mod tests {
         assert_eq!(parse("rate=5").unwrap().rate, Some(Rate { bytes_per_second: 5, burst: Rate::BURST }));
         for wrong in ["", "first=1", "weight", "weight=x", "burst=4096", "last", "rate=-1", "first,,limit"] {
             assert!(parse(wrong).unwrap_err().to_string().contains("schedule"), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_schedule_is_written_as_it_is_read() {
+        for text in [
+            "weight=1",
+            "weight=15,first",
+            "weight=2,rate=5,burst=0,limit",
+            "weight=1,in-flight=1",
+            "weight=3,first,rate=1000000,burst=4096,limit,in-flight=8192",
+        ] {
+            assert_eq!(text.parse::<Schedule>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_schedule_is_within_another_one_if_it_has_no_more() {
+        let within =
+            |inner: &str, outer: &str| inner.parse::<Schedule>().unwrap().is_within(&outer.parse().unwrap());
+        for (inner, outer) in [
+            ("weight=1", "weight=1"),
+            ("weight=2,rate=5", "weight=3"),
+            ("weight=3", "weight=3,first,rate=10"),
+            ("first,rate=10,burst=1", "first,rate=10,burst=1"),
+            ("first,rate=9", "first"),
+            ("limit,rate=9,in-flight=64", "limit,rate=10,in-flight=128"),
+        ] {
+            assert!(within(inner, outer), "{inner} in {outer}");
+        }
+        for (inner, outer) in [
+            ("weight=2", "weight=1"),
+            ("first", "weight=15"),
+            ("first", "first,rate=10"),
+            ("first,rate=11", "first,rate=10"),
+            ("first,rate=10,burst=2", "first,rate=10,burst=1"),
+            ("weight=1", "limit,rate=10"),
+            ("rate=10", "limit,rate=10"),
+            ("limit,rate=11", "limit,rate=10"),
+            ("weight=1", "in-flight=64"),
+            ("in-flight=65", "in-flight=64"),
+        ] {
+            assert!(!within(inner, outer), "{inner} in {outer}");
         }
     }
 }

@@ -27,6 +27,8 @@ pub(crate) struct SlotInner {
     pub worker: Worker,
     /// It was closed; nothing is left to do when it is dropped.
     pub(super) closed: AtomicBool,
+    /// Its app does not run any more ([`Slot::stop`](super::Slot::stop)). Set while the rings are locked.
+    pub(super) stopped: AtomicBool,
     /// Its schedule was set, and is not for the next owner.
     pub(super) scheduled: AtomicBool,
 }
@@ -113,9 +115,28 @@ impl SlotInner {
         self.rings.card.write_slot(self.rings.slot, VIA_SLOT_CTRL, value)
     }
 
+    /// Isolates the app for good. Not held in reset: that would also end the copies that write pages back.
+    pub fn stop(&self) -> Result<()> {
+        let mut st = self.rings.lock();
+        self.stopped.store(true, Ordering::Relaxed);
+        // A thread that is resetting the app is to go on with that.
+        let was_held = std::mem::replace(&mut st.held, true);
+        match was_held {
+            true => Ok(()),
+            false => {
+                let isolated = VIA_SLOT_CTRL_RUN_MASK | VIA_SLOT_CTRL_ISOLATE_MASK;
+                self.rings.card.write_slot(self.rings.slot, VIA_SLOT_CTRL, isolated)
+            }
+        }
+    }
+
     /// Lets the app run from now on, or what it has been doing before [`SlotInner::control`].
     pub fn run(&self, change: impl FnOnce(&mut State)) -> Result<()> {
         let mut st = self.rings.lock();
+        if self.stopped.load(Ordering::Relaxed) {
+            let slot = self.rings.slot;
+            return Err(Error::Invalid(format!("slot {slot}: its app was stopped for good; close the slot")));
+        }
         st.held = false;
         change(&mut st);
         self.rings.card.write_slot(self.rings.slot, VIA_SLOT_CTRL, st.running())

@@ -80,6 +80,18 @@ impl Card {
         }
         Err(broken.unwrap_or_else(|| Error::Invalid(format!("all {slots} slots are in use; drop one"))))
     }
+
+    /// State of a slot, whoever has claimed it.
+    pub fn slot_status(&self, index: usize) -> Result<SlotStatus> {
+        self.check_slot(index)?;
+        let status = self.read_slot(index, VIA_SLOT_STATUS)?;
+        Ok(SlotStatus {
+            loaded: status & VIA_SLOT_STATUS_LOADED_MASK != 0,
+            quiet: status & VIA_SLOT_STATUS_QUIET_MASK != 0,
+            busy: status & VIA_SLOT_STATUS_BUSY_MASK != 0,
+            isolated: status & VIA_SLOT_STATUS_ISOLATED_MASK != 0,
+        })
+    }
 }
 
 impl Slot {
@@ -98,6 +110,7 @@ impl Slot {
                 syncs: Mutex::new(()),
                 worker: Worker::default(),
                 closed: AtomicBool::new(false),
+                stopped: AtomicBool::new(false),
                 scheduled: AtomicBool::new(false),
             }),
         })
@@ -178,6 +191,14 @@ impl Slot {
         self.inner.close()
     }
 
+    /// Ends what the app does, at once and for good, while other threads may be using the slot: its accesses fail, and it is not started again by
+    /// [`Slot::load`], [`Slot::start`] or [`Slot::reset`], which are errors from now on. Mappings are as they were: what the app has changed can
+    /// be synchronised and unmapped. Dropping or closing the slot gives it to others.
+    pub fn stop(&self) -> Result<()> {
+        self.card().check_process()?;
+        self.inner.stop()
+    }
+
     /// Resets the app: commands to and from its streams end as aborted, its registers take their reset values.
     pub fn reset(&self) -> Result<()> {
         let _call = self.call("reset the app");
@@ -231,13 +252,7 @@ impl Slot {
 
     /// State of the slot.
     pub fn status(&self) -> Result<SlotStatus> {
-        let status = self.card().read_slot(self.index(), VIA_SLOT_STATUS)?;
-        Ok(SlotStatus {
-            loaded: status & VIA_SLOT_STATUS_LOADED_MASK != 0,
-            quiet: status & VIA_SLOT_STATUS_QUIET_MASK != 0,
-            busy: status & VIA_SLOT_STATUS_BUSY_MASK != 0,
-            isolated: status & VIA_SLOT_STATUS_ISOLATED_MASK != 0,
-        })
+        self.card().slot_status(self.index())
     }
 
     /// Fails, with the cause, if the slot is isolated or empty, or one of its rings is stopped.
