@@ -50,6 +50,8 @@ pub struct Config {
     pub uids: Vec<u32>,
     /// Groups that may connect: those that a client's process has as its effective one.
     pub gids: Vec<u32>,
+    /// Users that may manage the whole card, whether or not they may be tenants; others who may be tenants manage slots of their own.
+    pub managers: Vec<u32>,
     /// Connections at a time.
     pub clients: usize,
     /// Of one user.
@@ -63,12 +65,13 @@ pub struct Config {
 }
 
 impl Config {
-    /// Serves the user of this process.
+    /// Serves the user of this process; that one and root manage the card.
     pub fn new(quotas: Quotas) -> Self {
         Self {
             quotas,
             uids: vec![rustix::process::geteuid().as_raw()],
             gids: Vec::new(),
+            managers: vec![0, rustix::process::geteuid().as_raw()],
             clients: 32,
             clients_per_uid: 8,
             patience: Duration::from_secs(10),

@@ -15,9 +15,10 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, connect, shutdown, socket_with,
 };
-use viaduct::{Advice, Register, SlotStatus, SyncMode};
+use viaduct::{Advice, Port, Register, Schedule, SlotStatus, SyncMode};
 use viaduct_pci::{Process, Withheld};
 
+use crate::view::View;
 pub use crate::wire::{App, DeniedAccess, Kind, MapOptions, Refusal};
 use crate::wire::{Call, MAGIC, MAX_RESPONSE, Reply, Request, Response, VERSION, WireError, receive, send};
 
@@ -113,38 +114,8 @@ impl Client {
 
     /// As [`Client::connect`], with another limit for the response to a request.
     pub fn connect_within(path: impl AsRef<Path>, limit: Duration) -> Result<Self> {
-        let path = path.as_ref();
-        let failed = |source| Error::Connect { path: path.display().to_string(), source };
-        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-            .map_err(failed)?;
-        set_socket_timeout(&socket, Timeout::Send, Some(limit)).map_err(failed)?;
-        connect(&socket, &SocketAddrUnix::new(path).map_err(failed)?).map_err(failed)?;
-        let link = Arc::new(Link {
-            _withheld: Withheld::new(&socket),
-            socket,
-            process: Process::current(),
-            limit,
-            waiting: Mutex::default(),
-        });
-        let reader = Arc::downgrade(&link);
-        let socket =
-            link.socket.try_clone().map_err(|e| failed(Errno::from_io_error(&e).unwrap_or(Errno::MFILE)))?;
-        let withheld = Withheld::new(&socket);
-        let thread = std::thread::Builder::new().name("viaductd-client".into());
-        thread
-            .spawn(move || {
-                let _withheld = withheld;
-                loop {
-                    let message = receive::<Response>(socket.as_fd(), MAX_RESPONSE);
-                    let Some(link) = reader.upgrade() else { return };
-                    if !link.deliver(message.map(|(response, _)| response)) {
-                        return;
-                    }
-                }
-            })
-            .map_err(|_| failed(Errno::AGAIN))?;
-        match link.call(Request::Hello { magic: MAGIC, version: VERSION }, None)? {
-            Reply::Welcome { slots, .. } => Ok(Self { link, slots: slots as usize }),
+        match Link::connect(path.as_ref(), limit, Request::Hello { magic: MAGIC, version: VERSION })? {
+            (link, Reply::Welcome { slots, .. }) => Ok(Self { link, slots: slots as usize }),
             _ => Err(unexpected()),
         }
     }
@@ -181,6 +152,41 @@ impl Client {
 }
 
 impl Link {
+    /// Connects to the daemon at a path, and greets it.
+    fn connect(path: &Path, limit: Duration, greeting: Request) -> Result<(Arc<Self>, Reply)> {
+        let failed = |source| Error::Connect { path: path.display().to_string(), source };
+        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+            .map_err(failed)?;
+        set_socket_timeout(&socket, Timeout::Send, Some(limit)).map_err(failed)?;
+        connect(&socket, &SocketAddrUnix::new(path).map_err(failed)?).map_err(failed)?;
+        let link = Arc::new(Link {
+            _withheld: Withheld::new(&socket),
+            socket,
+            process: Process::current(),
+            limit,
+            waiting: Mutex::default(),
+        });
+        let reader = Arc::downgrade(&link);
+        let socket =
+            link.socket.try_clone().map_err(|e| failed(Errno::from_io_error(&e).unwrap_or(Errno::MFILE)))?;
+        let withheld = Withheld::new(&socket);
+        let thread = std::thread::Builder::new().name("viaductd-client".into());
+        thread
+            .spawn(move || {
+                let _withheld = withheld;
+                loop {
+                    let message = receive::<Response>(socket.as_fd(), MAX_RESPONSE);
+                    let Some(link) = reader.upgrade() else { return };
+                    if !link.deliver(message.map(|(response, _)| response)) {
+                        return;
+                    }
+                }
+            })
+            .map_err(|_| failed(Errno::AGAIN))?;
+        let reply = link.call(greeting, None)?;
+        Ok((link, reply))
+    }
+
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -247,6 +253,85 @@ impl Drop for Link {
         // Wakes the thread that receives.
         let _ = shutdown(&self.socket, Shutdown::Both);
     }
+}
+
+/// A connection to a daemon that looks at its card and manages it, and has no slots itself. Root and the user of the daemon may manage all slots,
+/// other users that the daemon admits their own. Slots are named by their numbers on the card.
+pub struct Manager {
+    link: Arc<Link>,
+    slots: usize,
+    all: bool,
+}
+
+impl Manager {
+    /// Connects to the daemon at `path`. Each request may take so long; the end of a slot takes as long as its files are slow.
+    pub fn connect_within(path: impl AsRef<Path>, limit: Duration) -> Result<Self> {
+        match Link::connect(path.as_ref(), limit, Request::Manage { magic: MAGIC, version: VERSION })? {
+            (link, Reply::Managing { slots, all }) => Ok(Self { link, slots: slots as usize, all }),
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// Slots of the card.
+    pub fn card_slots(&self) -> usize {
+        self.slots
+    }
+
+    /// Whether it may manage all slots.
+    pub fn manages_all(&self) -> bool {
+        self.all
+    }
+
+    /// What the card does now, as far as this user may see it.
+    pub fn look(&self) -> Result<View> {
+        match self.link.call(Request::Look, None)? {
+            Reply::View(view) => Ok(view),
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// Sets the schedule of a slot, as [`viaduct::Slot::set_schedule`]. A user may take less for a slot than the owner of the card has given.
+    pub fn set_schedule(&self, slot: usize, schedule: &Schedule) -> Result<()> {
+        self.done(Request::Schedule { index: number(slot), schedule: schedule.to_string() })
+    }
+
+    /// Pauses the app in a slot, as [`viaduct::Slot::pause`]; a pause by the owner of the card only that one ends.
+    pub fn pause(&self, slot: usize) -> Result<()> {
+        self.done(Request::Pause { index: number(slot), paused: true })
+    }
+
+    /// Ends a pause.
+    pub fn resume(&self, slot: usize) -> Result<()> {
+        self.done(Request::Pause { index: number(slot), paused: false })
+    }
+
+    /// Stops the app in a slot at once, writes its changed pages to their files, as for a client that has ended, and frees the slot. Its client
+    /// gets errors of [`Kind::Ended`] from then on, and keeps its other slots.
+    pub fn end(&self, slot: usize) -> Result<()> {
+        self.done(Request::End { index: number(slot) })
+    }
+
+    /// Leads a stream to another one, as [`viaduct::Card::route`], until the app at either end has ended or [`Manager::cut`].
+    pub fn route(&self, source: Port, sink: Port) -> Result<()> {
+        self.done(Request::Route { source: source.to_string(), sink: sink.to_string() })
+    }
+
+    /// Ends the route to a sink, as [`viaduct::Card::cut`].
+    pub fn cut(&self, sink: Port) -> Result<()> {
+        self.done(Request::Cut { sink: sink.to_string() })
+    }
+
+    fn done(&self, request: Request) -> Result<()> {
+        match self.link.call(request, None)? {
+            Reply::Done => Ok(()),
+            _ => Err(unexpected()),
+        }
+    }
+}
+
+/// A number of a slot in a message; one that is too large for it is that of no slot.
+fn number(slot: usize) -> u32 {
+    u32::try_from(slot).unwrap_or(u32::MAX)
 }
 
 /// A slot that belongs to this client. Released when the value and all its mappings are dropped.

@@ -15,10 +15,12 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use viaduct::desc::{HUGE, PAGE, VA_END};
 use viaduct::regs::VIA_APP_SIZE;
-use viaduct::{Advice, Card, Register, Schedule, Slot, Source};
+use viaduct::{Advice, Register, Schedule, Source};
 
 use crate::account::{Account, Charge, Config};
-use crate::book::{Book, Held};
+use crate::book::Held;
+use crate::open::{Open, Running, alone};
+use crate::overview::Overview;
 use crate::wire::{App, DeniedAccess, Kind, MapOptions, Refusal, Reply, Request};
 
 /// Longest image of an app.
@@ -47,7 +49,10 @@ pub trait Apps: Send + Sync {
 pub(crate) struct Tenant {
     /// Number of the client, for messages.
     client: u64,
-    card: Arc<Card>,
+    /// Its user and process.
+    uid: u32,
+    pid: i32,
+    overview: Arc<Overview>,
     apps: Arc<dyn Apps>,
     allow_fuse: bool,
     /// Bytes of card memory for a slot.
@@ -67,21 +72,21 @@ struct Slots {
     open: HashMap<u32, Arc<Open>>,
 }
 
-/// A slot of a client. It is released when the last request on it has ended.
-struct Open {
-    slot: Slot,
-    book: Mutex<Book>,
-    _charge: Charge,
-}
-
 impl Tenant {
-    /// For a client of a user.
-    pub fn new(client: u64, uid: u32, card: Arc<Card>, apps: Arc<dyn Apps>, config: &Config) -> Self {
+    /// For a client: its number, user and process.
+    pub fn new(
+        (client, uid, pid): (u64, u32, i32),
+        overview: Arc<Overview>,
+        apps: Arc<dyn Apps>,
+        config: &Config,
+    ) -> Self {
         let quotas = &config.quotas;
         let errno = |errno: Errno| errno.raw_os_error();
         Self {
             client,
-            card,
+            uid,
+            pid,
+            overview,
             apps,
             allow_fuse: config.allow_fuse,
             frames: quotas.card_memory / quotas.slots.max(1),
@@ -100,7 +105,7 @@ impl Tenant {
             Request::Hello { .. } => Err(Refusal::new(Kind::Protocol, EINVAL, "a second greeting".into())),
             Request::Open { app } => self.open(app, file),
             Request::Close { slot } => self.close(slot),
-            Request::Reset { slot } => done(self.slot(slot)?.slot.reset()),
+            Request::Reset { slot } => self.opened(slot)?.reset().map(|()| Reply::Done),
             Request::Check { slot } => done(self.slot(slot)?.slot.check()),
             Request::Status { slot } => Ok(Reply::Status(self.slot(slot)?.slot.status()?)),
             Request::ReadRegister { slot, offset } => {
@@ -116,7 +121,7 @@ impl Tenant {
                 done(self.slot(slot)?.slot.write_wide(checked(register)?, &bytes))
             }
             Request::Irqs { slot } => Ok(Reply::Number(self.slot(slot)?.slot.irqs())),
-            Request::WaitIrq { slot, seen, millis } => self.wait(&*self.slot(slot)?, seen, millis, gone),
+            Request::WaitIrq { slot, seen, millis } => self.wait(&*self.opened(slot)?, seen, millis, gone),
             Request::Map { slot, file: true, len, options } => match file {
                 Some(file) => self.map(&*self.slot(slot)?, Some(file), len, options),
                 None => Err(invalid("no descriptor came with the request")),
@@ -134,16 +139,27 @@ impl Tenant {
                 done(open.slot.unmap(range))
             }
             Request::Advise { slot, start, end, advice } => {
-                let (range, open) = (ordered(start, end)?, self.slot(slot)?);
+                let (range, opened) = (ordered(start, end)?, self.opened(slot)?);
+                let open = opened.running()?;
                 open.book().cut(&range, &self.mappings)?;
+                let stop = || gone.load(Ordering::Relaxed) || !opened.is_open();
                 done(match advice {
-                    Advice::WillNeed => open.slot.load_ahead(range, || gone.load(Ordering::Relaxed)),
+                    Advice::WillNeed => open.slot.load_ahead(range, stop),
                     advice => open.slot.advise(range, advice),
                 })
             }
             Request::TakeDenied { slot } => {
                 let denied = self.slot(slot)?.slot.take_denied();
                 Ok(Reply::Denied(denied.into_iter().map(DeniedAccess::from).collect()))
+            }
+            Request::Manage { .. }
+            | Request::Look
+            | Request::Schedule { .. }
+            | Request::Pause { .. }
+            | Request::End { .. }
+            | Request::Route { .. }
+            | Request::Cut { .. } => {
+                Err(invalid("this connection uses the card; another one, which begins with that, manages it"))
             }
         }
     }
@@ -152,27 +168,35 @@ impl Tenant {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn slot(&self, number: u32) -> Result<Arc<Open>> {
+    fn opened(&self, number: u32) -> Result<Arc<Open>> {
         let none = || {
             Refusal::new(Kind::Card, Errno::BADF.raw_os_error(), format!("there is no open slot {number}"))
         };
         self.slots().open.get(&number).cloned().ok_or_else(none)
     }
 
+    fn slot(&self, number: u32) -> Result<Arc<Running>> {
+        self.opened(number)?.running()
+    }
+
     fn open(&self, app: App, file: Option<OwnedFd>) -> Result {
         let charge = self.slot_count.charge(1)?;
-        let (image, _memory) = match (app, file) {
-            (App::Installed(name), None) => (self.apps.image(&name)?, None),
-            (App::Image, Some(file)) => self.read_image(file)?,
+        let (name, (image, _memory)) = match (app, file) {
+            (App::Installed(name), None) => {
+                let image = self.apps.image(&name)?;
+                (name, (image, None))
+            }
+            (App::Image, Some(file)) => ("(an image)".to_owned(), self.read_image(file)?),
             _ => return Err(invalid("an image is a descriptor, an installed app a name")),
         };
-        let slot = self.card.any_slot().map_err(|error| {
+        let card = &self.overview.card;
+        let slot = card.any_slot().map_err(|error| {
             // Its text is for a program that has all slots itself.
             match error {
                 viaduct::Error::Invalid(_) => Refusal::new(
                     Kind::Card,
                     Errno::BUSY.raw_os_error(),
-                    format!("all {} slots are in use by clients; try again later", self.card.info().slots),
+                    format!("all {} slots are in use by clients; try again later", card.info().slots),
                 ),
                 error => error.into(),
             }
@@ -184,10 +208,13 @@ impl Tenant {
         slot.set_host_budget(0); // it would not be charged to the tenant
         slot.load(&image)?;
         let index = slot.index() as u32;
+        let who = (self.client, self.uid, self.pid);
+        let open = Arc::new(Open::new(slot, who, name, self.schedule, charge));
+        self.overview.enter(&open)?;
         let mut slots = self.slots();
         slots.last = slots.last.wrapping_add(1);
         let number = slots.last;
-        slots.open.insert(number, Arc::new(Open { slot, book: Mutex::default(), _charge: charge }));
+        slots.open.insert(number, open);
         tracing::info!(client = self.client, slot = index, "slot opened");
         Ok(Reply::Opened { slot: number, index })
     }
@@ -232,29 +259,30 @@ impl Tenant {
 
     /// Releases a slot. Errors of the mappings that are still there are those of their removal.
     fn close(&self, number: u32) -> Result {
-        let open = {
-            let mut slots = self.slots();
-            match slots.open.get(&number) {
-                Some(open) if Arc::strong_count(open) > 1 => {
-                    let text = "other requests on the slot are under way; wait for them".into();
-                    return Err(Refusal::new(Kind::Card, Errno::BUSY.raw_os_error(), text));
-                }
-                _ => slots.open.remove(&number),
-            }
-        };
-        let Some(open) = open else { return self.slot(number).map(|_| Reply::Done) };
-        let index = open.slot.index();
-        // Nobody else has it: see above.
-        let result = Arc::into_inner(open).map_or(Ok(()), |open| open.slot.close());
-        tracing::info!(client = self.client, slot = index, "slot closed");
+        let open = self.opened(number)?;
+        let closed = open.close();
+        // Not one that is in use by other requests, which have to end first; one that was ended is told so once more.
+        if closed.is_ok() || open.ended().is_some() {
+            self.slots().open.remove(&number);
+        }
+        // Who manages the card may still be at it, for as long as a route or the end of one takes.
+        let limit = 2 * self.overview.card.timeouts().control;
+        let result = alone(closed?, limit).map_or(Ok(()), |running| running.slot.close());
+        tracing::info!(client = self.client, slot = open.index, "slot closed");
         done(result)
     }
 
     fn wait(&self, open: &Open, seen: u64, millis: u64, gone: &AtomicBool) -> Result {
         let end = Instant::now() + MAX_WAIT.min(Duration::from_millis(millis));
+        let running = open.running()?;
         loop {
             let left = end.saturating_duration_since(Instant::now());
-            if let Some(irqs) = open.slot.wait_irq(seen, left.min(LOOK))? {
+            let irqs = running.slot.wait_irq(seen, left.min(LOOK));
+            // Before the failure that may come of it.
+            if let Some(refusal) = open.ended() {
+                return Err(refusal);
+            }
+            if let Some(irqs) = irqs? {
                 return Ok(Reply::Number(irqs));
             }
             if left.is_zero() || gone.load(Ordering::Relaxed) {
@@ -263,7 +291,7 @@ impl Tenant {
         }
     }
 
-    fn map(&self, open: &Open, file: Option<OwnedFd>, len: u64, options: MapOptions) -> Result {
+    fn map(&self, open: &Running, file: Option<OwnedFd>, len: u64, options: MapOptions) -> Result {
         let mapping = self.mappings.charge(1)?;
         let descriptor = file.as_ref().map(|_| self.descriptors.charge(1)).transpose()?;
         // What is written to a private mapping stays in memory.
@@ -292,12 +320,6 @@ impl Tenant {
         let range = mapped.leave();
         open.book().enter(range.clone(), &held);
         Ok(Reply::Number(range.start))
-    }
-}
-
-impl Open {
-    fn book(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -15,8 +15,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use viaduct::{Advice, Prot, Register, SlotStatus, SyncMode};
 
+use crate::view::View;
+
 /// Version of the protocol; client and daemon have the same.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 /// First field of the first message.
 pub const MAGIC: u32 = u32::from_le_bytes(*b"VIAd");
 /// Longest request in bytes.
@@ -125,6 +127,37 @@ pub enum Request {
     /// Response: [`Reply::Denied`].
     TakeDenied {
         slot: u32,
+    },
+    /// The first message of who looks at the card and manages it, in place of [`Request::Hello`]: what follows is for such connections, and
+    /// names slots by their numbers on the card. Response: [`Reply::Managing`].
+    Manage {
+        magic: u32,
+        version: u16,
+    },
+    /// Response: [`Reply::View`].
+    Look,
+    /// Sets the schedule of a slot, in the form of [`viaduct::Schedule`].
+    Schedule {
+        index: u32,
+        schedule: String,
+    },
+    /// Pauses the app in a slot, or ends the pause.
+    Pause {
+        index: u32,
+        paused: bool,
+    },
+    /// Stops the app in a slot, writes its changed pages to their files and frees the slot. Its client gets [`Kind::Ended`] from then on.
+    End {
+        index: u32,
+    },
+    /// Leads a stream to another one; ends in the form of [`viaduct::Port`].
+    Route {
+        source: String,
+        sink: String,
+    },
+    /// Ends a route.
+    Cut {
+        sink: String,
     },
 }
 
@@ -273,6 +306,15 @@ pub enum Reply {
     Later,
     /// Accesses that were denied.
     Denied(Vec<DeniedAccess>),
+    /// The connection manages the card.
+    Managing {
+        /// Slots of the card.
+        slots: u32,
+        /// It may manage all of them, and not only those of its user.
+        all: bool,
+    },
+    /// What the card does.
+    View(View),
 }
 
 /// As [`viaduct::Denied`].
@@ -317,6 +359,8 @@ pub enum Kind {
     Access,
     /// The message is wrong. The daemon ends the connection.
     Protocol,
+    /// The slot was ended by who manages the card.
+    Ended,
 }
 
 impl Refusal {

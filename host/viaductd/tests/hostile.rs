@@ -291,7 +291,7 @@ fn who_is_not_on_the_list_is_told_so() {
 fn another_version_is_refused_in_words() {
     let (served, _fake) = on_fake(|_| {});
     for (request, why) in [
-        (Request::Hello { magic: MAGIC, version: VERSION + 1 }, "version 2 of the protocol"),
+        (Request::Hello { magic: MAGIC, version: VERSION + 1 }, "version 3 of the protocol"),
         (Request::Hello { magic: 7, version: VERSION }, "no greeting"),
         (Request::Open { app: App::Installed("x".into()) }, "no greeting"),
     ] {
