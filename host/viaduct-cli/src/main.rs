@@ -8,10 +8,12 @@ mod process;
 
 mod card;
 mod cmd;
+mod drawing;
 mod fail;
 mod functions;
 mod job;
 mod line;
+mod managed;
 mod options;
 mod project;
 mod random;
@@ -56,6 +58,10 @@ enum Command {
     Wave(cmd::wave::Args),
     Card(cmd::card::Args),
     Top(cmd::top::Args),
+    Sched(cmd::sched::Args),
+    Route(cmd::route::Args),
+    Reset(cmd::reset::Args),
+    Graph(cmd::graph::Args),
     Vm(cmd::vm::Args),
     Bench(cmd::bench::Args),
     Build(cmd::build::Args),
@@ -156,6 +162,10 @@ fn run(command: Command) -> ExitCode {
         Command::Bench(args) => cmd::bench::run(args),
         Command::Card(args) => cmd::card::run(args),
         Command::Top(args) => cmd::top::run(args),
+        Command::Sched(args) => cmd::sched::run(args),
+        Command::Route(args) => cmd::route::run(args),
+        Command::Reset(args) => cmd::reset::run(args),
+        Command::Graph(args) => cmd::graph::run(args),
         Command::Vm(args) => match cmd::vm::run(args) {
             Ok(code) => return ExitCode::from(code),
             Err(failure) => Err(failure),

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Figures of a run drawn as an SVG file: lines over a quantity, or bars in groups, with limits as dashed lines.
-//!
-//! The colours are those of a light page. A style in the file replaces them where the reader's browser prefers dark ones, and
-//! every file has its own background, so that it is readable on any page. Its description contains every value.
+//! Figures of a run drawn as an SVG file: lines over a quantity, or bars in groups, with limits as dashed lines. Its description contains
+//! every value.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -12,6 +10,9 @@ use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use crate::drawing::{
+    CHARACTER, Colour, GRID, INK, MUTED, PAGE, ROW, TEXT, cause, finished, lines, style_of, write,
+};
 use crate::fail::{Failure, Result, at, usage};
 
 const WIDTH: i32 = 860;
@@ -20,25 +21,14 @@ const HEIGHT: i32 = 440;
 const SCALE: i32 = 76;
 /// Margin at the left and right of text.
 const MARGIN: i32 = 20;
-/// Sizes of text; the library draws them a fifth smaller, in pixels.
+/// Sizes of text, as [`TEXT`].
 const TITLE: i32 = 21;
-const TEXT: i32 = 16;
 const SMALL: i32 = 15;
-/// Height of a row of the legend or of a label, and mean width of a character of `TEXT` in pixels.
-const ROW: i32 = 20;
-const CHARACTER: f64 = 7.7;
 /// Share of its space that a group of bars takes.
 const GROUP: f64 = 0.84;
 /// Narrowest bar with its value inside.
 const NARROWEST: i32 = 34;
 
-/// A colour on a light page, and its replacement on a dark one.
-struct Colour(RGBColor, &'static str);
-
-const PAGE: Colour = Colour(RGBColor(0xff, 0xff, 0xff), "#0d1117");
-const INK: Colour = Colour(RGBColor(0x1f, 0x23, 0x28), "#e6edf3");
-const MUTED: Colour = Colour(RGBColor(0x57, 0x60, 0x6a), "#9198a1");
-const GRID: Colour = Colour(RGBColor(0xd8, 0xde, 0xe4), "#30363d");
 /// Colours of the card's own series.
 const OURS: [Colour; 5] = [
     Colour(RGBColor(0x09, 0x69, 0xda), "#4493f8"),
@@ -161,22 +151,9 @@ impl Plot {
     fn svg(&self) -> Result<String> {
         let mut text = String::new();
         self.draw(&mut text).map_err(|e| Failure::Run(format!("plot {}: {e}", self.name)))?;
-        // After the first tag: title and description, for readers who do not see the plot, and its dark colours.
-        let tag = text.find("<svg").and_then(|begin| text[begin..].find('>').map(|end| begin + end + 1));
-        let Some(tag) = tag else {
-            return Err(Failure::Run(format!("plot {}: the drawing is not an SVG", self.name)));
-        };
-        let head = format!(
-            "\n<title>{}</title>\n<desc>{}</desc>\n<style>{}</style>",
-            escaped(&self.title),
-            escaped(&self.description()),
-            style()
-        );
-        text.insert_str(tag, &head);
-        if !text.ends_with('\n') {
-            text.push('\n');
-        }
-        Ok(text)
+        let own = OURS.iter().chain(&RIVALS).chain(&LIMITS);
+        finished(text, &self.title, &self.description(), own)
+            .ok_or_else(|| Failure::Run(format!("plot {}: the drawing is not an SVG", self.name)))
     }
 
     /// Every value, as the bench prints it.
@@ -199,7 +176,7 @@ impl Plot {
     fn draw(&self, text: &mut String) -> std::result::Result<(), Box<dyn std::error::Error>> {
         let root = SVGBackend::with_string(text, (WIDTH as u32, HEIGHT as u32)).into_drawing_area();
         root.fill(&PAGE.0)?;
-        let write = |line: &str, x: i32, y: i32, size: i32, colour: RGBColor, h: HPos| {
+        let put = |line: &str, x: i32, y: i32, size: i32, colour: RGBColor, h: HPos| {
             root.draw(&Text::new(line.to_owned(), (x, y), style_of(size, colour, h, VPos::Center)))
         };
         let title = ("sans-serif", TITLE, FontStyle::Bold).into_font().color(&INK.0);
@@ -208,9 +185,9 @@ impl Plot {
             (MARGIN, 24),
             title.pos(Pos::new(HPos::Left, VPos::Center)),
         ))?;
-        write(&self.counted, MARGIN, 46, SMALL, MUTED.0, HPos::Left)?;
+        put(&self.counted, MARGIN, 46, SMALL, MUTED.0, HPos::Left)?;
         let top = self.legend(&root, 70)?;
-        write(self.axes[0], (WIDTH + 40) / 2, HEIGHT - 14, TEXT, MUTED.0, HPos::Center)?;
+        put(self.axes[0], (WIDTH + 40) / 2, HEIGHT - 14, TEXT, MUTED.0, HPos::Center)?;
 
         let most = self.series.iter().flat_map(|s| &s.points).map(|p| p.value).fold(0.0, f64::max);
         let at = self.places.iter().map(|p| p.at);
@@ -244,7 +221,7 @@ impl Plot {
         for (place, label) in self.places.iter().zip(&labels) {
             let x = spot(place.at, 0.0).0;
             for (row, line) in (0..).zip(label) {
-                write(line, x, ground + 14 + ROW * row, TEXT, INK.0, HPos::Center)?;
+                put(line, x, ground + 14 + ROW * row, TEXT, INK.0, HPos::Center)?;
             }
         }
         let (left, right) = (spot(first - beside, 0.0).0, spot(last + beside, 0.0).0);
@@ -390,46 +367,9 @@ impl Series {
     }
 }
 
-fn style_of(size: i32, colour: RGBColor, h: HPos, v: VPos) -> TextStyle<'static> {
-    ("sans-serif", size).into_font().color(&colour).pos(Pos::new(h, v))
-}
-
-/// Fonts of the reader's system, and dark colours in place of those at each element.
-fn style() -> String {
-    let fonts =
-        "-apple-system,BlinkMacSystemFont,'Segoe UI','Noto Sans',Helvetica,Arial,'DejaVu Sans',sans-serif";
-    let mut rules = String::new();
-    let few = [&PAGE, &INK, &MUTED, &GRID];
-    for Colour(RGBColor(r, g, b), dark) in few.into_iter().chain(&OURS).chain(&RIVALS).chain(&LIMITS) {
-        for what in ["fill", "stroke"] {
-            let _ = write!(rules, "[{what}=\"#{r:02X}{g:02X}{b:02X}\"]{{{what}:{dark}}}");
-        }
-    }
-    format!("text{{font-family:{fonts}}}@media (prefers-color-scheme: dark){{{rules}}}")
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
 /// A value in the form of the tables.
 pub fn rounded(value: f64) -> String {
     if value >= 1000.0 { format!("{value:.0}") } else { format!("{value:.2}") }
-}
-
-/// A label in lines of at most so many characters, unless a word has more.
-fn lines(label: &str, most: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in label.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= most => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
 
 /// A value above a bar: three significant digits.
@@ -475,26 +415,9 @@ impl Folder {
     pub fn write(&self, plot: &Plot) -> Result<PathBuf> {
         let path = self.0.join(&plot.name).with_extension("svg");
         let svg = plot.svg()?;
-        let written = || -> std::io::Result<()> {
-            let mut file = tempfile::Builder::new()
-                .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
-                .tempfile_in(&self.0)?;
-            std::io::Write::write_all(&mut file, svg.as_bytes())?;
-            file.persist(&path).map_err(|e| e.error)?;
-            Ok(())
-        };
-        written().map_err(|e| at(path.display())(cause(e)))?;
+        write(&path, &svg)?;
         Ok(path)
     }
-}
-
-/// The system's error, without the name of the temporary file that it was about.
-fn cause(e: std::io::Error) -> std::io::Error {
-    let code = e.raw_os_error().or_else(|| {
-        let inner = e.get_ref().and_then(|inner| inner.source())?;
-        inner.downcast_ref::<std::io::Error>()?.raw_os_error()
-    });
-    code.map_or(e, std::io::Error::from_raw_os_error)
 }
 
 #[cfg(test)]

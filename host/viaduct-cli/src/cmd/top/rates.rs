@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use viaduct_metrics::{Function, Slot, Snapshot};
+use viaductd::{SlotView, View};
 
+use crate::managed::{state, user};
 use crate::terminal::text::plain;
 
 /// What a card has done between two looks, ready to be shown. Bytes are for each cycle of the card, since its time is not that of who
@@ -12,8 +14,8 @@ use crate::terminal::text::plain;
 pub struct Rates {
     /// Board, clock and time.
     pub card: String,
-    /// Share of the interval in which the link from the card was used, and that of the one to it.
-    pub link: [f64; 2],
+    /// Share of the interval in which the link from the card was used, and that of the one to it, where that is known.
+    pub link: Option<[f64; 2]>,
     /// Tables: name, heads of columns, rows.
     pub tables: Vec<Table>,
 }
@@ -97,10 +99,10 @@ impl Rates {
                 f64::from(new.clock_khz) / 1e3,
                 new.seconds(new.cycles) * 1e3,
             ),
-            link: [
+            link: Some([
                 share(new.link.from_card_seconds, old.link.from_card_seconds),
                 share(new.link.to_card_seconds, old.link.to_card_seconds),
-            ],
+            ]),
             tables: vec![
                 Table {
                     name: "slots, bytes per cycle",
@@ -130,11 +132,102 @@ impl Rates {
         }
     }
 
+    /// The same of a card that a daemon shares, which tells who uses it, how long slots waited, and routes.
+    pub fn of_slots(old: &View, new: &View, wall: Duration) -> Self {
+        let restarted = new.cycles < old.cycles || new.slots.len() != old.slots.len();
+        let none = View::default();
+        let old = if restarted { &none } else { old };
+        let cycles = new.cycles - old.cycles;
+        let in_a_cycle = |amount: u64| match cycles {
+            0 => "-".to_owned(),
+            cycles => format!("{:.2}", amount as f64 / cycles as f64),
+        };
+        let percent = |waits: u64| match cycles {
+            0 => "-".to_owned(),
+            cycles => format!("{:.0} %", (100.0 * waits as f64 / cycles as f64).min(100.0)),
+        };
+        let used = |(number, slot): (usize, &SlotView)| {
+            let text = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+            let occupant = slot.user.as_ref();
+            vec![
+                format!("slot {number}"),
+                state(slot).to_owned(),
+                text(occupant.map(|occupant| plain(&occupant.app))),
+                text(occupant.map(|occupant| user(occupant.uid))),
+                text(occupant.map(|occupant| occupant.pid.to_string())),
+                text(occupant.map(|occupant| plain(&occupant.schedule))),
+            ]
+        };
+        let moved = |(number, slot): (usize, &SlotView)| {
+            let who = |slot: &SlotView| slot.user.as_ref().map(|user| (user.pid, user.uid, user.app.clone()));
+            let before = old.slots.get(number).filter(|before| who(before) == who(slot));
+            let before = before.and_then(|slot| slot.moved).unwrap_or_default();
+            let mut row = vec![format!("slot {number}")];
+            row.extend(match slot.moved {
+                None => vec!["-".to_owned(); 9],
+                Some(now) => {
+                    let m = now.since(&before);
+                    let bytes =
+                        [m.stream_in, m.stream_out, m.card_read, m.card_written, m.host_read, m.host_written];
+                    let waits = [m.read_wait, m.write_wait].map(percent);
+                    bytes.map(in_a_cycle).into_iter().chain(waits).chain([m.missed.to_string()]).collect()
+                }
+            });
+            row
+        };
+        let routes = new.routes.iter().map(|route| {
+            let state = if route.changing { "changing" } else { "in effect" };
+            vec![plain(&route.source), plain(&route.sink), state.to_owned()]
+        });
+        let functions = new.functions.iter().map(|name| {
+            let end = format!("virtio:{name}");
+            let sinks = new.routes.iter().filter(|route| route.source == end).map(|route| plain(&route.sink));
+            let sinks = sinks.collect::<Vec<_>>().join(" ");
+            vec![plain(name), if sinks.is_empty() { "-".to_owned() } else { sinks }]
+        });
+        let speed = cycles as f64 / wall.as_secs_f64().max(1e-9);
+        let anew = if restarted { ", started anew" } else { "" };
+        let tables = vec![
+            Table {
+                name: "slots",
+                heads: vec!["state", "app", "user", "process", "schedule"],
+                rows: new.slots.iter().enumerate().map(used).collect(),
+            },
+            Table {
+                name: "bytes per cycle",
+                heads: vec![
+                    "input",
+                    "output",
+                    "card read",
+                    "card write",
+                    "host read",
+                    "host write",
+                    "read waits",
+                    "write waits",
+                    "misses",
+                ],
+                rows: new.slots.iter().enumerate().map(moved).collect(),
+            },
+            Table { name: "routes", heads: vec!["to", "state"], rows: routes.collect() },
+            Table { name: "functions", heads: vec!["attached to"], rows: functions.collect() },
+        ];
+        Self {
+            card: format!(
+                "{} MHz, {:.3} ms since power-up{anew}; {cycles} cycles since the last look, {speed:.0} a second",
+                f64::from(new.clock_khz) / 1e3,
+                new.cycles as f64 / f64::from(new.clock_khz.max(1)),
+            ),
+            link: None,
+            tables: tables.into_iter().filter(|table| !table.rows.is_empty()).collect(),
+        }
+    }
+
     /// As lines.
     pub fn text(&self) -> String {
-        let [up, down] = self.link.map(|share| 100.0 * share);
-        let mut lines =
-            vec![self.card.clone(), format!("link: from the card {up:.0} %, to the card {down:.0} %")];
+        let mut lines = vec![self.card.clone()];
+        if let Some([up, down]) = self.link.map(|link| link.map(|share| 100.0 * share)) {
+            lines.push(format!("link: from the card {up:.0} %, to the card {down:.0} %"));
+        }
         for table in &self.tables {
             let head: Vec<String> = table.heads.iter().map(|head| format!("{head:>12}")).collect();
             lines.push(format!("{:<44}{}", table.name, head.concat()));
@@ -167,7 +260,8 @@ mod tests {
     fn rates_are_those_of_the_interval() {
         let rates = Rates::between(&at(1000, 640), &at(3000, 64_640), Duration::from_secs(2));
         assert_eq!(rates.tables[0].rows[0][1..3], ["loaded", "32.00"]);
-        assert!((rates.link[0] - 0.5).abs() < 1e-9 && rates.link[1] == 0.0);
+        let link = rates.link.unwrap();
+        assert!((link[0] - 0.5).abs() < 1e-9 && link[1] == 0.0);
         assert!(rates.card.contains("2000 cycles since the last look, 1000 a second"), "{}", rates.card);
         assert!(rates.text().contains("link: from the card 50 %"));
     }
@@ -179,5 +273,41 @@ mod tests {
         let anew = Rates::between(&at(1000, 640), &at(100, 200), Duration::from_secs(1));
         assert_eq!(anew.tables[0].rows[0][2], "2.00");
         assert!(anew.card.contains("started anew"));
+    }
+
+    #[test]
+    fn a_shared_card_shows_users_waits_and_routes() {
+        use viaductd::{Moved, Occupant, RouteView};
+
+        let at = |cycles: u64, amount: u64, pid: i32| {
+            let user = Some(Occupant { app: "rng".into(), uid: 4_000_000_000, pid, ..Occupant::default() });
+            let moved =
+                Some(Moved { card_read: 64 * amount, read_wait: amount, missed: amount, ..Moved::default() });
+            let used = viaductd::SlotView { loaded: true, user, moved, ..Default::default() };
+            let hidden = viaductd::SlotView { hidden: true, ..Default::default() };
+            let route = RouteView { source: "virtio:net".into(), sink: "slot:0:0".into(), changing: true };
+            View {
+                cycles,
+                clock_khz: 250_000,
+                functions: vec!["net".into()],
+                slots: vec![used, hidden],
+                routes: vec![route],
+                ..View::default()
+            }
+        };
+        let rates = Rates::of_slots(&at(1000, 100, 1), &at(3000, 600, 1), Duration::from_secs(1));
+        assert_eq!(rates.tables[0].rows[0][..4], ["slot 0", "loaded", "rng", "4000000000"]);
+        assert_eq!(rates.tables[0].rows[1][..3], ["slot 1", "another's", "-"]);
+        assert_eq!(rates.tables[1].rows[0][3], "16.00");
+        assert_eq!(rates.tables[1].rows[0][7..], ["25 %", "0 %", "500"]);
+        assert_eq!(rates.tables[1].rows[1][1..], ["-"; 9]);
+        assert_eq!(rates.tables[2].rows[0], ["virtio:net", "slot:0:0", "changing"]);
+        assert_eq!(rates.tables[3].rows[0], ["net", "slot:0:0"]);
+        // The counts of another client begin at 0, as do those of another daemon.
+        let other = Rates::of_slots(&at(1000, 600, 1), &at(3000, 10, 2), Duration::from_secs(1));
+        assert_eq!(other.tables[1].rows[0][9], "10");
+        let anew = Rates::of_slots(&at(5000, 600, 1), &at(3000, 10, 1), Duration::from_secs(1));
+        assert!(anew.card.contains("started anew") && anew.tables[1].rows[0][9] == "10");
+        assert!(!anew.text().contains("link:"));
     }
 }

@@ -87,7 +87,8 @@ impl Drop for Screen {
 
 fn render(frame: &mut Frame<'_>, address: &str, rates: &Rates, trouble: Option<&str>) {
     let heights = rates.tables.iter().map(|table| Constraint::Max(table.rows.len() as u16 + 3));
-    let parts = [Constraint::Length(2), Constraint::Length(3)].into_iter().chain(heights);
+    let link = if rates.link.is_some() { 3 } else { 0 };
+    let parts = [Constraint::Length(2), Constraint::Length(link)].into_iter().chain(heights);
     let areas = Layout::vertical(parts.chain([Constraint::Fill(1)])).split(frame.area());
     let told = match trouble {
         Some(trouble) => Line::from(trouble).red(),
@@ -96,7 +97,7 @@ fn render(frame: &mut Frame<'_>, address: &str, rates: &Rates, trouble: Option<&
     frame.render_widget(Paragraph::new(vec![Line::from(rates.card.as_str()).bold(), told]), areas[0]);
     let halves = Layout::horizontal([Constraint::Fill(1); 2]).split(areas[1]);
     for ((area, title), share) in
-        halves.iter().zip(["link from the card", "link to the card"]).zip(rates.link)
+        halves.iter().zip(["link from the card", "link to the card"]).zip(rates.link.into_iter().flatten())
     {
         let gauge = Gauge::default().block(Block::bordered().title(title)).ratio(share);
         frame.render_widget(gauge, *area);
