@@ -30,8 +30,17 @@ impl Manager {
 
     /// Does what a request asks for.
     pub fn handle(&self, request: Request) -> Result {
+        if let Request::Look = request {
+            return Ok(Reply::View(self.overview.view((!self.all).then_some(self.uid))?));
+        }
+        let done = self.change(request);
+        // Also after an error: some of it may have been done.
+        self.overview.changed();
+        done
+    }
+
+    fn change(&self, request: Request) -> Result {
         match request {
-            Request::Look => Ok(Reply::View(self.overview.view((!self.all).then_some(self.uid))?)),
             Request::Schedule { index, schedule } => self.schedule(index, &schedule),
             Request::Pause { index, paused } => {
                 self.visit(index)?.set_paused(paused, self.all)?;

@@ -107,6 +107,11 @@ impl Overview {
         Ok(view)
     }
 
+    /// The card has been changed: the next look is to show that.
+    pub fn changed(&self) {
+        self.look().latest = None;
+    }
+
     /// Reads the counters, which wrap after a while.
     pub fn count(&self) -> viaduct::Result<()> {
         self.look().fresh(&self.card).map(drop)

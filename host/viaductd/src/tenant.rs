@@ -268,6 +268,7 @@ impl Tenant {
         // Who manages the card may still be at it, for as long as a route or the end of one takes.
         let limit = 2 * self.overview.card.timeouts().control;
         let result = alone(closed?, limit).map_or(Ok(()), |running| running.slot.close());
+        self.overview.changed();
         tracing::info!(client = self.client, slot = open.index, "slot closed");
         done(result)
     }
