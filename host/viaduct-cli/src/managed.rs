@@ -175,6 +175,19 @@ pub fn size(bytes: u64) -> String {
     format!("{value:.1} {}", UNITS[unit])
 }
 
+/// A schedule in four words: weight, class, rate and what may be in flight.
+pub fn shares(schedule: &str) -> [String; 4] {
+    let none = || "-".to_owned();
+    // One that is not known here is of a daemon of another version.
+    let Ok(schedule) = schedule.parse::<Schedule>() else { return [(); 4].map(|()| none()) };
+    let rate = schedule.rate.map_or_else(none, |rate| {
+        let most = if schedule.limit { "≤" } else { "" };
+        format!("{most}{}/s", size(rate.bytes_per_second))
+    });
+    let class = if schedule.first { "first" } else { "shared" };
+    [schedule.weight.to_string(), class.to_owned(), rate, schedule.in_flight.map_or_else(none, size)]
+}
+
 /// How a slot is, in a word.
 pub fn state(slot: &viaductd::SlotView) -> &'static str {
     let paused = slot.user.as_ref().is_some_and(|user| user.paused);

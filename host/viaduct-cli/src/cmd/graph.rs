@@ -70,6 +70,8 @@ const UNUSED: Colour = Colour(RGBColor(0xf6, 0xf8, 0xfa), "#151b23");
 /// A box.
 struct Node {
     title: String,
+    /// What is below the title, and the same in lines that fit.
+    told: Vec<String>,
     text: Vec<String>,
     used: bool,
     /// Whether it is connected to the line at the left, which is the crossbar.
@@ -156,7 +158,7 @@ impl<'a> Graph<'a> {
     fn description(&self) -> String {
         let mut text = format!("{}.", self.told);
         for node in &self.nodes {
-            text += &format!("\n{}. {}", node.title, node.text.join("; "));
+            text += &format!("\n{}. {}", node.title, node.told.join("; "));
         }
         for route in self.routes {
             text += &format!("\nFrom {} to {}.", plain(&route.source), plain(&route.sink));
@@ -248,8 +250,9 @@ impl<'a> Graph<'a> {
 impl Node {
     /// A box without ports.
     fn new(title: String, text: &[String], used: bool) -> Self {
-        let text = text.iter().filter(|line| !line.is_empty()).cloned().collect();
-        let mut node = Self { title, text, used, memory: false, ports: Vec::new(), top: 0, height: 0 };
+        let told = text.to_vec();
+        let mut node =
+            Self { title, told, text: Vec::new(), used, memory: false, ports: Vec::new(), top: 0, height: 0 };
         node.fit();
         node
     }
@@ -290,7 +293,7 @@ impl Node {
         let most = (f64::from(room) / WIDEST) as usize;
         self.title = cut(&self.title, most);
         self.text =
-            self.text.iter().flat_map(|line| lines(line, most)).map(|line| cut(&line, most)).collect();
+            self.told.iter().flat_map(|line| lines(line, most)).map(|line| cut(&line, most)).collect();
         let rows = (1 + self.text.len()).max(self.ports.len());
         self.height = 2 * INSET + ROW * rows as i32;
     }

@@ -5,7 +5,7 @@ use viaduct::Schedule;
 use viaductd::{SlotView, View};
 
 use crate::fail::{Failure, Result, usage};
-use crate::managed::{ManagedArgs, SOON, size, state, user};
+use crate::managed::{ManagedArgs, SOON, shares, size, state, user};
 use crate::process::tell::out;
 use crate::terminal::text::plain;
 
@@ -107,15 +107,8 @@ fn row(number: usize, slot: &SlotView, view: &View) -> [String; HEADS.len()] {
     if let Some(occupant) = &slot.user {
         row[1] = plain(&occupant.app);
         row[2] = user(occupant.uid);
-        // Of another version of the daemon, it may be one that is not known here.
-        if let Ok(schedule) = occupant.schedule.parse::<Schedule>() {
-            row[4] = schedule.weight.to_string();
-            row[5] = if schedule.first { "first" } else { "shared" }.to_owned();
-            row[6] = schedule.rate.map_or_else(none, |rate| {
-                let kind = if schedule.limit { "at most " } else { "" };
-                format!("{kind}{}/s", size(rate.bytes_per_second))
-            });
-            row[7] = schedule.in_flight.map_or_else(none, size);
+        for (cell, text) in row[4..8].iter_mut().zip(shares(&occupant.schedule)) {
+            *cell = text;
         }
     }
     if let Some(moved) = &slot.moved {
@@ -155,7 +148,7 @@ mod tests {
         let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(lines.len(), 4);
         assert_eq!(lines[1][..6], ["0", r"rng\u{1b}", "4000000000", "loaded", "3", "first"]);
-        assert!(text.contains("at most 2.0 KiB/s") && text.contains("4.0 KiB") && text.contains("3.0 MiB"));
+        assert!(text.contains(" ≤2.0 KiB/s") && text.contains("4.0 KiB") && text.contains("3.0 MiB"));
         assert!(text.contains("0.001000 s") && text.contains(" 9\n"));
         assert_eq!(lines[2][..4], ["1", "-", "-", "another's"]);
         assert_eq!(lines[3][..4], ["2", "-", "-", "empty"]);

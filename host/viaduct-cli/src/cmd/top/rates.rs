@@ -6,7 +6,7 @@ use std::time::Duration;
 use viaduct_metrics::{Function, Slot, Snapshot};
 use viaductd::{SlotView, View};
 
-use crate::managed::{state, user};
+use crate::managed::{shares, state, user};
 use crate::terminal::text::plain;
 
 /// What a card has done between two looks, ready to be shown. Bytes are for each cycle of the card, since its time is not that of who
@@ -149,14 +149,15 @@ impl Rates {
         let used = |(number, slot): (usize, &SlotView)| {
             let text = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
             let occupant = slot.user.as_ref();
-            vec![
+            let mut row = vec![
                 format!("slot {number}"),
                 state(slot).to_owned(),
                 text(occupant.map(|occupant| plain(&occupant.app))),
                 text(occupant.map(|occupant| user(occupant.uid))),
                 text(occupant.map(|occupant| occupant.pid.to_string())),
-                text(occupant.map(|occupant| plain(&occupant.schedule))),
-            ]
+            ];
+            row.extend(shares(occupant.map_or("-", |occupant| &occupant.schedule)));
+            row
         };
         let moved = |(number, slot): (usize, &SlotView)| {
             let who = |slot: &SlotView| slot.user.as_ref().map(|user| (user.pid, user.uid, user.app.clone()));
@@ -190,7 +191,7 @@ impl Rates {
         let tables = vec![
             Table {
                 name: "slots",
-                heads: vec!["state", "app", "user", "process", "schedule"],
+                heads: vec!["state", "app", "user", "process", "weight", "class", "rate", "in flight"],
                 rows: new.slots.iter().enumerate().map(used).collect(),
             },
             Table {
@@ -229,10 +230,10 @@ impl Rates {
             lines.push(format!("link: from the card {up:.0} %, to the card {down:.0} %"));
         }
         for table in &self.tables {
-            let head: Vec<String> = table.heads.iter().map(|head| format!("{head:>12}")).collect();
+            let head: Vec<String> = table.heads.iter().map(|head| format!(" {head:>11}")).collect();
             lines.push(format!("{:<44}{}", table.name, head.concat()));
             for row in &table.rows {
-                let values: Vec<String> = row[1..].iter().map(|value| format!("{value:>12}")).collect();
+                let values: Vec<String> = row[1..].iter().map(|value| format!(" {value:>11}")).collect();
                 lines.push(format!("  {:<42}{}", row[0], values.concat()));
             }
         }
