@@ -270,3 +270,80 @@ fn an_app_that_is_reset_meanwhile_fails_the_run() {
     again.output(0, Endpoint::bytes("out", out.clone()), OutLength::Same).run().unwrap();
     assert!(out.take() == data);
 }
+
+#[test]
+fn a_route_is_left_and_cut_by_its_ends() {
+    let Some((card, _sim, image)) = card("pass") else { return };
+    let here = Arc::downgrade(&card);
+    let [a, b, c] = slots(&card, &image);
+    card.route(stream(&a), stream(&b)).unwrap().leave();
+    let ends = RouteState { source: stream(&a), sink: stream(&b), changing: false };
+    assert_eq!(card.route_states().unwrap(), [ends]);
+    // Only the route that is meant is cut.
+    for (source, sink) in [(&c, &b), (&b, &a), (&a, &c)] {
+        let told = card.cut(stream(source), stream(sink)).unwrap_err().to_string();
+        assert!(told.contains("no route leads from"), "{told}");
+    }
+    assert!(card.cut(stream(&a), stream(&b)).unwrap());
+    assert!(card.routes().unwrap().is_empty());
+    assert!(card.cut(stream(&a), stream(&b)).is_err());
+    // A value whose route was cut has no effect on the next one.
+    let value = card.route(stream(&a), stream(&b)).unwrap();
+    assert!(card.cut(stream(&a), stream(&b)).unwrap() && !value.is_in_effect().unwrap());
+    let next = card.route(stream(&c), stream(&b)).unwrap();
+    drop(value);
+    assert!(next.is_in_effect().unwrap());
+    drop(next);
+    // A message that does not end is cut short.
+    let left = card.route(stream(&a), stream(&b)).unwrap();
+    let mapping = a.map(Source::anonymous(4096).unwrap(), 4096, MapOptions::new(Prot::READ)).unwrap();
+    let tags = a.submit(&[desc::Command::move_in(0, mapping.va(), 1024, false)]).unwrap();
+    a.wait(&tags).unwrap();
+    assert!(!card.cut(stream(&a), stream(&b)).unwrap());
+    assert!(card.routes().unwrap().is_empty());
+    // A function that is attached is no route.
+    let net = card.function(FunctionKind::Net).unwrap();
+    net.attach(Attachment::Slot(c.index())).unwrap();
+    let told = card.cut(Port::Function(FunctionKind::Net), stream(&c)).unwrap_err().to_string();
+    assert!(told.contains("which is no route"), "{told}");
+    assert!(card.functions().unwrap().contains(&FunctionKind::Net));
+    net.attach(Attachment::Nothing).unwrap();
+    drop((left, mapping, net, a, b, c, card));
+    assert_eq!(here.strong_count(), 0);
+}
+
+#[test]
+fn a_stopped_slot_does_not_start_again_until_it_is_closed() {
+    let Some((card, _sim, image)) = card("pass") else { return };
+    let [a, b] = slots(&card, &image);
+    let data = pattern(100_000);
+    std::thread::scope(|scope| {
+        // A run that waits for the rest of its input, and resets the app when it fails.
+        let (reader, writer) = std::io::pipe().unwrap();
+        let run = scope.spawn(|| {
+            let out = Endpoint::bytes("out", SharedBytes::default());
+            StreamJob::new(&a).input(0, Endpoint::stream("in", reader)).output(0, out, OutLength::Same).run()
+        });
+        std::thread::sleep(Duration::from_millis(100));
+        a.stop().unwrap();
+        drop(writer);
+        assert!(run.join().unwrap().is_err());
+    });
+    for result in [a.reset(), a.load(&image), a.start(), a.open_space()] {
+        let told = result.unwrap_err().to_string();
+        assert!(told.contains("was stopped for good"), "{told}");
+    }
+    assert!(a.resume().is_ok() && card.slot_status(a.index()).unwrap().isolated);
+    let works = |slot: &Slot| {
+        let out = SharedBytes::default();
+        let to = Endpoint::bytes("out", out.clone());
+        StreamJob::new(slot).input(0, bytes(&data)).output(0, to, OutLength::Same).run().unwrap();
+        assert!(out.take() == data);
+    };
+    works(&b);
+    let index = a.index();
+    a.close().unwrap();
+    let again = card.slot(index).unwrap();
+    again.load(&image).unwrap();
+    works(&again);
+}

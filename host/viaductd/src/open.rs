@@ -111,6 +111,11 @@ impl Open {
         }
     }
 
+    /// Takes the slot from a client that is gone; `None` if it was not the client's any more.
+    pub fn leave(&self) -> Option<Arc<Running>> {
+        self.state().running.take()
+    }
+
     /// Takes the slot from the client, whose requests get this refusal from now on; `None` if it was not the client's any more.
     pub fn end(&self, refusal: Refusal) -> Option<Arc<Running>> {
         let mut state = self.state();

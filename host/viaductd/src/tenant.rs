@@ -324,6 +324,18 @@ impl Tenant {
     }
 }
 
+impl Drop for Tenant {
+    /// Releases all slots here: who looks at the card or manages it may have them for a moment longer, and is not to do that.
+    fn drop(&mut self) {
+        let open: Vec<_> = self.slots().open.drain().collect();
+        let limit = 2 * self.overview.card.timeouts().control;
+        for (_, open) in open {
+            drop(open.leave().and_then(|running| alone(running, limit)));
+        }
+        self.overview.changed();
+    }
+}
+
 /// Bytes of the pages of a mapping, or more.
 fn whole_pages(len: u64, options: MapOptions) -> u64 {
     let step = if options.huge.unwrap_or(len >= HUGE) { HUGE } else { PAGE };
