@@ -190,7 +190,7 @@ def pictured(shared: Path, to: Path) -> tuple[ElementTree.Element, str]:
 
 def test_a_picture_shows_slots_and_routes(shared: Path, tmp_path: Path):
     to = tmp_path / "card.svg"
-    _, told = pictured(shared, to)
+    picture, told = pictured(shared, to)
     assert "0 routes" in told and "From" not in told and "Slot 3: empty" in told
     with Tenant(shared) as tenant:
         for app in ("aes", "pass", "sha256", "pass"):

@@ -10,7 +10,7 @@ ResourceWarning. A child of `os.fork()` cannot use its parent's objects. The pac
 docs/host-api.md).
 """
 
-from ._cards import Card, open
+from ._cards import Card, Route, open
 from ._library import (
     AppError,
     ArgumentError,
@@ -47,6 +47,7 @@ __all__ = [
     "Progress",
     "RegisterInfo",
     "Report",
+    "Route",
     "Slot",
     "StoppedError",
     "TooSmallError",

@@ -7,7 +7,7 @@ import time
 
 from . import _library as lib
 from ._handles import Handle, in_range, milliseconds
-from ._library import ArgumentError, BusyError, library, text
+from ._library import ArgumentError, BusyError, TooSmallError, library, text
 from ._slots import Slot
 from ._values import CardInfo
 
@@ -80,3 +80,49 @@ class Card(Handle):
         index = lib.ANY_SLOT if slot is None else in_range("slot", slot, 0, 2**31)
         library.call("load", self._handle, index, text(app), c.byref(handle))
         return Slot(handle, self)
+
+    def route(self, source: "Slot | str", sink: "Slot | str") -> "Route":
+        """Lets `sink` take its messages from `source`, on the card, until the value is closed.
+
+        An end is a slot, for its stream 0, or text: "slot:N:STREAM", "board:net", "board:console"; as a source it is
+        an output, as a sink an input. A source may have several sinks, a sink has one source. What the sink took
+        before ends with its present message; if that takes longer than the time-out `control`, nothing changes, and
+        AppError is raised. A run has no route for an input or output that is connected.
+        """
+        handle = c.c_void_p()
+        library.call("connect", self._handle, _end(source), _end(sink), c.byref(handle))
+        return Route(handle, self)
+
+    def routes(self) -> list[tuple[str, str]]:
+        """Sources and sinks of all routes of the card now, whoever has made them, and of functions attached to slots."""
+        room, count = 64, c.c_size_t()
+        while True:
+            found = (lib.ConnectionInfo * room)()
+            try:
+                library.call("get_connections", self._handle, found, room, c.byref(count))
+            except TooSmallError:
+                room = count.value
+                continue
+            return [(route.source.decode(), route.sink.decode()) for route in found[: count.value]]
+
+
+def _end(end: "Slot | str") -> bytes:
+    return text(f"slot:{end.index}" if isinstance(end, Slot) else end)
+
+
+class Route(Handle):
+    """A route of a card; made by `Card.route`. Closing it ends it between two messages.
+
+    It ends with the app at either end, also by a reset, and does not come back.
+    """
+
+    def __init__(self, handle: c.c_void_p, card: Card) -> None:
+        super().__init__(lambda: library.call("disconnect", handle), card)
+        self._handle = handle
+
+    @property
+    def in_effect(self) -> bool:
+        """Whether the sink takes its messages from the source now."""
+        connected = c.c_int()
+        library.call("connected", self._handle, connected)
+        return connected.value != 0

@@ -219,6 +219,15 @@ class Schedule(c.Structure):
     ]
 
 
+class ConnectionInfo(c.Structure):
+    _fields_ = [
+        ("source", c.c_char * 24),
+        ("sink", c.c_char * 24),
+        ("changing", c.c_uint32),
+        ("reserved", c.c_uint32),
+    ]
+
+
 class Awaited(c.Structure):
     _fields_ = [("slot", c.c_void_p), ("irqs", c.c_uint64)]
 
@@ -251,6 +260,10 @@ FUNCTIONS: dict[str, list[type]] = {
         c.POINTER(RunOptions),
         c.POINTER(ReportStruct),
     ],
+    "connect": [HANDLE, c.c_char_p, c.c_char_p, c.POINTER(HANDLE)],
+    "connected": [HANDLE, c.POINTER(c.c_int)],
+    "disconnect": [HANDLE],
+    "get_connections": [HANDLE, c.POINTER(ConnectionInfo), c.c_size_t, c.POINTER(c.c_size_t)],
     "free": [c.c_void_p],
     "set_frames": [HANDLE, c.c_uint64],
     "set_host_frames": [HANDLE, c.c_uint64],

@@ -17,6 +17,7 @@ CHECK(options, sizeof(viaduct_run_options) == 32 && offsetof(viaduct_run_options
 CHECK(pager, sizeof(viaduct_pager) == 80 && offsetof(viaduct_pager, promoted) == 72);
 CHECK(awaited, sizeof(viaduct_awaited) == 16 && offsetof(viaduct_awaited, irqs) == 8);
 CHECK(schedule, sizeof(viaduct_schedule) == 32 && offsetof(viaduct_schedule, in_flight) == 24);
+CHECK(connection, sizeof(viaduct_connection_info) == 56 && offsetof(viaduct_connection_info, changing) == 48);
 CHECK(report, sizeof(viaduct_report) == 72 && offsetof(viaduct_report, denied) == 64);
 
 // Every function, with the header's own type, so that one missing in the library does not link.
@@ -36,7 +37,8 @@ static void (*const functions[])(void) = {
     TAKE(viaduct_set_channels),   TAKE(viaduct_run_begin),    TAKE(viaduct_start),
     TAKE(viaduct_pending_fd),     TAKE(viaduct_get_irqs),     TAKE(viaduct_wait_for_one),
     TAKE(viaduct_set_weight),     TAKE(viaduct_pause),        TAKE(viaduct_resume),
-    TAKE(viaduct_run_through),    TAKE(viaduct_set_schedule),
+    TAKE(viaduct_run_through),    TAKE(viaduct_set_schedule), TAKE(viaduct_connect),
+    TAKE(viaduct_connected),      TAKE(viaduct_disconnect),   TAKE(viaduct_get_connections),
 };
 
 int main(void) {

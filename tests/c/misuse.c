@@ -120,6 +120,31 @@ int main(int argc, char** argv) {
   FAILS(VIADUCT_E_BUSY, "in use", viaduct_close(card));
   FAILS(VIADUCT_E_HANDLE, "open slot", viaduct_unload((viaduct_slot*)(void*)card));
 
+  // Connections.
+  viaduct_connection* link = NULL;
+  size_t links = 7;
+  int connected;
+  FAILS(VIADUCT_E_HANDLE, "NULL", viaduct_connect(NULL, "slot:0", "slot:1", &link));
+  FAILS(VIADUCT_E_ARGUMENT, "NULL", viaduct_connect(card, NULL, "slot:1", &link));
+  FAILS(VIADUCT_E_ARGUMENT, "no end of a route", viaduct_connect(card, "slot:0", "slot:", &link));
+  FAILS(VIADUCT_E_ARGUMENT, "claim it first", viaduct_connect(card, "slot:0", "slot:1", &link));
+  FAILS(VIADUCT_E_ARGUMENT, "NULL", viaduct_connect(card, "slot:0", "slot:0", NULL));
+  FAILS(VIADUCT_E_HANDLE, "NULL", viaduct_disconnect(link));
+  FAILS(VIADUCT_E_HANDLE, "open connection", viaduct_connected((viaduct_connection*)(void*)slot, &connected));
+  FAILS(VIADUCT_E_ARGUMENT, "NULL", viaduct_get_connections(card, NULL, 1, &links));
+  CHECK(links == 7);
+  OK(viaduct_get_connections(card, NULL, 0, &links));
+  CHECK(links == 0);
+  OK(viaduct_connect(card, "slot:0", "slot:0:0", &link));
+  FAILS(VIADUCT_E_TOO_SMALL, "has 1 connections", viaduct_get_connections(card, NULL, 0, &links));
+  viaduct_connection_info info;
+  OK(viaduct_get_connections(card, &info, 1, &links));
+  CHECK(links == 1 && strcmp(info.source, "slot:0:0") == 0 && strcmp(info.sink, "slot:0:0") == 0);
+  OK(viaduct_connected(link, &connected));
+  CHECK(connected == 1);
+  OK(viaduct_disconnect(link));
+  FAILS(VIADUCT_E_HANDLE, "closed", viaduct_disconnect(link));
+
   // Registers.
   FAILS(VIADUCT_E_NOT_FOUND, "did you mean key?", viaduct_set(slot, "kye", "0"));
   FAILS(VIADUCT_E_ARGUMENT, "hexadecimal", viaduct_set(slot, "key", "zz"));

@@ -9,10 +9,10 @@
  * the mmap() family. After a failure viaduct_error() returns a text that says what is wrong and what to do
  * about it. A failing call leaves its result arguments unchanged, unless stated otherwise.
  *
- * Handles. A viaduct_card *, viaduct_slot * or viaduct_pending * identifies an object and is never
- * dereferenced: NULL, a closed handle, or one of another kind gives VIADUCT_E_HANDLE. Values of closed
- * handles are not reused. Objects are closed in reverse order: an object that others depend on, or that
- * another call is using, stays open and its closing function returns VIADUCT_E_BUSY.
+ * Handles. A viaduct_card *, viaduct_slot *, viaduct_connection * or viaduct_pending * identifies an object
+ * and is never dereferenced: NULL, a closed handle, or one of another kind gives VIADUCT_E_HANDLE. Values of
+ * closed handles are not reused. Objects are closed in reverse order: an object that others depend on, or
+ * that another call is using, stays open and its closing function returns VIADUCT_E_BUSY.
  *
  * Threads. All functions may be called from any thread, also concurrently; a slot allows one stream run and
  * one memory run at a time. Calls that move data block until the data is moved or the time-out has passed,
@@ -295,6 +295,45 @@ typedef struct viaduct_pending viaduct_pending;
 
 int viaduct_run_begin(viaduct_slot* slot, viaduct_route* routes, size_t count,
                       const viaduct_run_options* options, viaduct_report* report, viaduct_pending** pending);
+
+/* ------------------------------------------------------------------------------------------- connections
+ *
+ * An output of an app leads to an input of another one on the card, or from and to a port of the board. Ends
+ * are text: "slot:N:STREAM", or "slot:N" for stream 0, of slot N of the card (viaduct_slot_index()); as a
+ * source its output, as a sink its input; "board:net" and "board:console" for Ethernet and UART. While an
+ * input or output is connected, a run has no route for it. The length of what comes is not known to it.
+ * viaduct_run_through() connects apps for one run.
+ */
+typedef struct viaduct_connection viaduct_connection;
+
+/* Lets `sink` take its messages from `source`. This program must have loaded the apps. A source may have
+ * several sinks, which all get every message, at the speed of the slowest. A sink has one source: what it
+ * took before ends with its present message; if that does not end within viaduct_timeouts.control_ms,
+ * nothing changes, and the call fails (VIADUCT_E_APP). A connection ends with the app at either end: when
+ * it is unloaded, replaced or reset, also by a run that fails or has an output of unknown length. It does
+ * not come back. VIADUCT_E_ARGUMENT: no such end, or the card cannot connect these. */
+int viaduct_connect(viaduct_card* card, const char* source, const char* sink,
+                    viaduct_connection** connection);
+
+/* Whether it is in effect: 1 or 0. */
+int viaduct_connected(viaduct_connection* connection, int* connected);
+
+/* Ends it between two messages; one that lasts longer than 100 ms is cut short. The handle is closed, also if
+ * the connection had ended, and if the card fails. */
+int viaduct_disconnect(viaduct_connection* connection);
+
+/* A connection of a card. */
+typedef struct viaduct_connection_info {
+  char source[24];   /* as above; "virtio:NAME" is a function that is attached to the slot */
+  char sink[24];     /* as above */
+  uint32_t changing; /* 1: the sink is to get another source, or none, after its present message */
+  uint32_t reserved;
+} viaduct_connection_info;
+
+/* All connections of a card at this moment, whoever has made them. `count` is their number, also if the array
+ * is too small (VIADUCT_E_TOO_SMALL); `connections` may be NULL if `capacity` is 0. */
+int viaduct_get_connections(viaduct_card* card, viaduct_connection_info* connections, size_t capacity,
+                            size_t* count);
 
 /* Releases a buffer that viaduct_run() allocated. NULL is allowed; any other pointer gives
  * VIADUCT_E_ARGUMENT.

@@ -8,6 +8,7 @@
 mod args;
 mod cancel;
 mod card;
+mod connection;
 mod error;
 mod handle;
 mod mapping;

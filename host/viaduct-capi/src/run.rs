@@ -371,12 +371,18 @@ fn name<'a>(line: Line<'a>, way: &Way) -> &'a str {
     }
 }
 
-/// Every stream needs a route: without one the app would block for ever.
+/// Every stream needs a route, unless it is connected on the card: without one the app would block for ever.
 fn check_complete(line: Line<'_>, ways: &[Way]) -> Result<()> {
     let inputs = line.end(false).app.stream_in.iter().map(|s| (false, &s.name)).enumerate();
     let outputs = line.end(true).app.stream_out.iter().map(|s| (true, &s.name)).enumerate();
     for (port, (output, name)) in inputs.chain(outputs) {
         if !ways.iter().any(|way| (way.port, way.output) == (port, output)) {
+            let slot = &line.end(output).slot;
+            let end = host::Port::Stream { slot: slot.index(), stream: port as u8 };
+            let routes = slot.card().routes()?;
+            if routes.iter().any(|(source, sink)| end == if output { *source } else { *sink }) {
+                continue;
+            }
             let direction = if output { "output" } else { "input" };
             return fail(Code::Argument, format!("{direction} {name} has no route"));
         }
@@ -424,6 +430,8 @@ fn job<'a>(
             true => {
                 let length = match line.length(way.port) {
                     Length::Any => OutLength::Any,
+                    // What comes over a connection has a length that is not known here.
+                    Length::Same if ways.iter().all(|way| way.output) => OutLength::Any,
                     Length::Same => OutLength::Same,
                     Length::Message(bytes) => OutLength::Message(bytes),
                 };

@@ -3,7 +3,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use host::{CardInfo, PagerStats, SlotCounters};
+use host::{CardInfo, PagerStats, RouteState, SlotCounters};
 
 /// `VIADUCT_ABI_VERSION`.
 pub(crate) const ABI_VERSION: u32 = 5;
@@ -35,6 +35,29 @@ pub struct Timeouts {
     pub stall_ms: u32,
     pub busy_ms: u32,
     pub control_ms: u32,
+}
+
+/// `viaduct_connection_info`
+#[repr(C)]
+pub struct ConnectionInfo {
+    source: [c_char; 24],
+    sink: [c_char; 24],
+    changing: u32,
+    reserved: u32,
+}
+
+impl ConnectionInfo {
+    pub(crate) fn new(route: &RouteState) -> Self {
+        // The longest name of an end has 14 characters.
+        let text = |port: host::Port| {
+            let mut text = [0; 24];
+            let name = port.to_string();
+            text.iter_mut().take(23).zip(name.bytes()).for_each(|(to, byte)| *to = byte as c_char);
+            text
+        };
+        let (source, sink) = (text(route.source), text(route.sink));
+        Self { source, sink, changing: route.changing.into(), reserved: 0 }
+    }
 }
 
 /// `viaduct_info`
