@@ -36,7 +36,7 @@ pub struct SlotView {
     pub hidden: bool,
     /// Who uses it, if that is known.
     pub user: Option<Occupant>,
-    /// What it has moved since it was opened; by a card that is looked at without a daemon since power-up, modulo 2^32 beats. None on a card
+    /// What it has moved since it was opened; by a card that is looked at without a daemon since its reset, modulo 2^32 beats. None on a card
     /// that cannot tell.
     pub moved: Option<Moved>,
 }
