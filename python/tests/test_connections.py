@@ -2,10 +2,14 @@
 """Single routes: apps are connected on the card for as long as a value lasts."""
 
 import os
+import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import viaduct
 
