@@ -25,6 +25,8 @@ use crate::wire::{App, DeniedAccess, Kind, MapOptions, Refusal, Reply, Request};
 
 /// Longest image of an app.
 const MAX_IMAGE: u64 = 64 << 20;
+/// Longest name of an app that is shown, in characters.
+const MAX_NAME: usize = 100;
 /// Longest wait in one request.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 /// Between two looks whether the client is still there.
@@ -208,6 +210,8 @@ impl Tenant {
         slot.set_host_budget(0); // it would not be charged to the tenant
         slot.load(&image)?;
         let index = slot.index() as u32;
+        // All names fit into a response.
+        let name = name.chars().take(MAX_NAME).collect();
         let who = (self.client, self.uid, self.pid);
         let open = Arc::new(Open::new(slot, who, name, self.schedule, charge));
         self.overview.enter(&open)?;

@@ -138,6 +138,37 @@ mod tests {
     }
 
     #[test]
+    fn a_screen_of_a_shared_card_has_no_link_and_all_tables() {
+        use viaductd::{Occupant, RouteView, SlotView, View};
+
+        let user = Some(Occupant { app: "gups".into(), uid: 4_000_000_000, ..Occupant::default() });
+        let used = SlotView { loaded: true, user, moved: Some(Default::default()), ..SlotView::default() };
+        let route = RouteView { source: "slot:3:0".into(), sink: "board:net".into(), changing: false };
+        let view = View {
+            functions: vec!["console".into()],
+            slots: vec![used; 4],
+            routes: vec![route],
+            ..View::default()
+        };
+        let rates = Rates::of_slots(&view, &view, Duration::from_secs(1));
+        let shown = |width, height| {
+            let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+            terminal.draw(|frame| render(frame, "/run/cards", &rates, None)).unwrap();
+            terminal.backend().to_string()
+        };
+        let screen = shown(130, 40);
+        for word in
+            ["/run/cards", "gups", "400000000", "read waits", "misses", "board:net", "in effect", "console"]
+        {
+            assert!(screen.contains(word), "{word}\n{screen}");
+        }
+        assert!(!screen.contains("link to the card"));
+        for (width, height) in [(80, 24), (20, 5), (1, 1)] {
+            shown(width, height);
+        }
+    }
+
+    #[test]
     fn a_screen_shows_all_and_a_small_one_what_fits() {
         let screen = drawn(120, 40, None);
         for word in ["gen3x16", "there:1", "link to the card", "50%", "slot 3", "48.00", "channel 3", "mgmt"]
