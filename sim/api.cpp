@@ -119,6 +119,10 @@ const char* port_error(int code) {
       return "the board has nothing beside this function";
     case -EMSGSIZE:
       return "a packet of this length does not fit";
+    case -ENOTCONN:
+      return "the board port is looped back";
+    case -EINVAL:
+      return "a link has no such state";
     default:
       return "the board port is not ready";
   }
@@ -351,21 +355,31 @@ uint64_t vsim_irq_take(vsim* sim, unsigned fn, uint64_t mask) {
   return fn < Card::kFunctions ? sim->card->link.take(fn, mask) : 0;
 }
 
-int vsim_port_send(vsim* sim, unsigned fn, uint8_t channel, const void* data, size_t len) {
+int vsim_port_send(vsim* sim, unsigned fn, uint8_t channel, uint64_t not_before_ps, uint32_t flags,
+                   const void* data, size_t len) {
   if (fn >= Card::kFunctions) return sim->fail(-EINVAL, no_function(fn));
   Card& card = *sim->card;
   try {
-    const int code = card.ports[fn].send(card.clock.ps(), channel, static_cast<const uint8_t*>(data), len);
+    const int code = card.ports[fn].send(card.clock.ps(), channel, static_cast<const uint8_t*>(data), len,
+                                         flags, not_before_ps);
     return code ? sim->fail(code, port_error(code)) : 0;
   } catch (const std::bad_alloc&) {
     return sim->fail(-EAGAIN, "no memory for a packet");
   }
 }
 
-int64_t vsim_port_receive(vsim* sim, unsigned fn, uint8_t* channel, void* data, size_t len) {
+int64_t vsim_port_receive(vsim* sim, unsigned fn, uint8_t* channel, uint64_t* sent_ps, void* data,
+                          size_t len) {
   if (fn >= Card::kFunctions) return sim->fail(-EINVAL, no_function(fn));
-  const int64_t code = sim->card->ports[fn].receive(*channel, static_cast<uint8_t*>(data), len);
+  const int64_t code = sim->card->ports[fn].receive(*channel, *sent_ps, static_cast<uint8_t*>(data), len);
   return code < 0 ? sim->fail(static_cast<int>(code), port_error(static_cast<int>(code))) : code;
+}
+
+int vsim_port_link(vsim* sim, unsigned fn, unsigned state) {
+  if (fn >= Card::kFunctions) return sim->fail(-EINVAL, no_function(fn));
+  Card& card = *sim->card;
+  const int code = card.ports[fn].link(card.clock.ps(), state);
+  return code ? sim->fail(code, port_error(code)) : 0;
 }
 
 uint32_t vsim_port_packets(const vsim* sim) {
@@ -446,7 +460,7 @@ void vsim_get_counters(const vsim* sim, vsim_counters* counters) {
 
 int vsim_get_fn_counters(const vsim* sim, unsigned fn, vsim_fn_counters* counters) {
   if (fn >= Card::kFunctions) return -EINVAL;
-  *counters = sim->card->fn_counters[fn];
+  *counters = sim->card->ports[fn].counters();
   return 0;
 }
 

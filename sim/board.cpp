@@ -10,7 +10,7 @@
 namespace via {
 namespace {
 
-constexpr size_t kWireFrame = 60;      // shorter frames are padded
+constexpr size_t kWireFrame = 60;      // shorter frames are padded by who sends them
 constexpr size_t kFrameOverhead = 24;  // preamble and delimiter 8, FCS 4, gap 12
 constexpr size_t kEventBytes = 8;
 constexpr size_t kLargestFifo = 16 << 20;
@@ -26,6 +26,12 @@ std::string Port::check(const vsim_port& config) {
     return "the buffer of this board port is " + std::to_string(least) + " bytes to 16 MiB";
   }
   if (config.bytes_per_second > 1'000'000'000'000) return "a board port carries at most 1 TB/s";
+  const bool limited = config.max_frame != 0;
+  if (limited && (config.kind != VSIM_PORT_ETHERNET || config.max_frame < kLeastLimit ||
+                  config.max_frame > kMaxFrame + kFcs)) {
+    return "the longest frame of an Ethernet port is " + std::to_string(kLeastLimit) + " to " +
+           std::to_string(kMaxFrame + kFcs) + " bytes";
+  }
   return {};
 }
 
@@ -33,6 +39,8 @@ Port::Port(const vsim_port& config, vsim_fn_counters& counters)
     : kind_(config.kind),
       fifo_bytes_(config.fifo_bytes),
       piece_(config.kind == VSIM_PORT_KEYS ? kEventBytes : 16),
+      longest_(config.max_frame ? config.max_frame - kFcs : kMaxFrame),
+      bytes_per_second_(config.bytes_per_second),
       fs_per_byte_(config.bytes_per_second ? kFsPerSecond / config.bytes_per_second : 0),
       counters_(counters) {
   response_.rx_data = beat_;
@@ -51,8 +59,33 @@ void Port::reset() {
   response_.tx_ready = takes_beat();
 }
 
+// A frame that was cut short by its sender takes what there is of it.
 uint64_t Port::wire_bytes(size_t bytes) const {
-  return framed() ? std::max(bytes, kWireFrame) + kFrameOverhead : bytes;
+  return framed() ? bytes + kFrameOverhead : bytes;
+}
+
+void Port::put(Lane& lane, uint64_t start_ps, Packet& packet) {
+  packet.began_ps = std::max(start_ps, lane.free_ps());
+  packet.ps = lane.send(start_ps, wire_bytes(packet.data.size()), fs_per_byte_);
+}
+
+int Port::link(uint64_t now_ps, uint32_t state) {
+  if (!framed()) return -ENODEV;
+  if (state > VSIM_LINK_LOOP) return -EINVAL;
+  if (state == VSIM_LINK_DOWN && link_ != VSIM_LINK_DOWN) cut_ps_ = now_ps;
+  if (state != VSIM_LINK_DOWN && link_ == VSIM_LINK_DOWN) restored_ps_ = now_ps;
+  link_ = state;
+  return 0;
+}
+
+vsim_fn_counters Port::counters() const {
+  vsim_fn_counters now = counters_;
+  if (!framed()) return now;
+  now.tx_busy_ps = tx_.busy_ps();
+  now.rx_busy_ps = link_ == VSIM_LINK_LOOP ? tx_.busy_ps() : rx_.busy_ps();
+  now.line_bytes_per_second = bytes_per_second_;
+  now.link_up = link_ != VSIM_LINK_DOWN;
+  return now;
 }
 
 // ------------------------------------------------------------------------------------------------ the host's
@@ -62,24 +95,29 @@ size_t Port::room() const {
   return kQueueBytes - from_host_.bytes();
 }
 
-int Port::send(uint64_t now_ps, uint8_t channel, const uint8_t* data, size_t len) {
+int Port::send(uint64_t now_ps, uint8_t channel, const uint8_t* data, size_t len, uint32_t flags,
+               uint64_t not_before_ps) {
   if (!exists()) return -ENODEV;
-  const bool fits = framed() ? len >= kMinFrame && len <= kMaxFrame : len > 0 && len <= kMaxSend;
+  const bool as_is = framed() && (flags & VSIM_FRAME_AS_IS);
+  const bool fits = framed() && !as_is ? len >= kMinFrame && len <= kMaxFrame : len > 0 && len <= kMaxSend;
   if (!fits || (kind_ == VSIM_PORT_KEYS && len % kEventBytes != 0)) return -EMSGSIZE;
+  if (link_ == VSIM_LINK_LOOP) return -ENOTCONN;
   if (!from_host_.has_room(len)) return -EAGAIN;
-  Packet packet{channel, now_ps, {data, data + len}};
-  if (framed() && len < kWireFrame) packet.data.resize(kWireFrame);
+  Packet packet{channel, std::max(now_ps, not_before_ps), {data, data + len}};
+  packet.bad_fcs = framed() && (flags & VSIM_FRAME_BAD_FCS);
+  if (framed() && !as_is && len < kWireFrame) packet.data.resize(kWireFrame);
   from_host_.push(std::move(packet));
   if (!receiving_) begin_rx(now_ps);
   return 0;
 }
 
-int64_t Port::receive(uint8_t& channel, uint8_t* data, size_t len) {
+int64_t Port::receive(uint8_t& channel, uint64_t& sent_ps, uint8_t* data, size_t len) {
   if (!exists()) return -ENODEV;
   if (to_host_.empty()) return -EAGAIN;
   if (to_host_.front().data.size() > len) return -EMSGSIZE;
   const Packet packet = to_host_.pop();
   channel = packet.channel;
+  sent_ps = packet.ps;
   std::memcpy(data, packet.data.data(), packet.data.size());
   return static_cast<int64_t>(packet.data.size());
 }
@@ -113,9 +151,9 @@ void Port::accept(const PortRequest& shell, uint64_t now) {
     if (from + count == 64) break;
     keep &= ~uint64_t{0} << (from + count);
   }
-  if (building_.size() > kMaxFrame) {
-    too_long_ = true;
-    building_.resize(kMaxFrame);
+  if (building_.size() > longest_) {
+    too_long_ = framed();
+    building_.resize(longest_);
   }
   held_ = sending_.bytes() + building_.size();
   // A line without frames has no use for their ends.
@@ -124,11 +162,12 @@ void Port::accept(const PortRequest& shell, uint64_t now) {
 
 void Port::finish_packet(uint64_t now) {
   if (framed() && (too_long_ || building_.size() < kMinFrame)) {
-    counters_.tx_drops++;
+    drop(counters_.tx_drops, too_long_ ? counters_.tx_long : counters_.tx_short);
   } else if (!building_.empty()) {
     if (framed() && building_.size() < kWireFrame) building_.resize(kWireFrame);
-    const uint64_t sent = tx_.send(now, wire_bytes(building_.size()), fs_per_byte_);
-    sending_.push({building_channel_, sent, building_});
+    Packet packet{building_channel_, 0, building_};
+    put(tx_, now, packet);
+    sending_.push(std::move(packet));
   }
   building_.clear();
   too_long_ = false;
@@ -139,13 +178,23 @@ void Port::deliver(uint64_t now) {
   while (!sending_.empty() && sending_.front().ps <= now && !tx_blocked()) {
     Packet packet = sending_.pop();
     held_ -= packet.data.size();
-    if (!to_host_.has_room(packet.data.size())) {
-      counters_.tx_drops++;
+    if (framed() && cut(packet)) {
+      drop(counters_.tx_drops, counters_.tx_down);
+      continue;
+    }
+    const bool loops = link_ == VSIM_LINK_LOOP;
+    if (!loops && !to_host_.has_room(packet.data.size())) {
+      drop(counters_.tx_drops, counters_.tx_full);
       continue;
     }
     counters_.tx_packets++;
     counters_.tx_bytes += packet.data.size();
-    to_host_.push(std::move(packet));
+    if (loops) {
+      packet.channel = 0;
+      land(std::move(packet));
+    } else {
+      to_host_.push(std::move(packet));
+    }
   }
 }
 
@@ -156,7 +205,7 @@ void Port::begin_rx(uint64_t not_before) {
   receiving_ = !from_host_.empty();
   if (!receiving_) return;
   const Packet& first = from_host_.front();
-  const uint64_t handed_over = first.ps;
+  const uint64_t earliest = first.ps;
   if (framed()) {
     on_wire_ = from_host_.pop();
   } else {
@@ -169,7 +218,7 @@ void Port::begin_rx(uint64_t not_before) {
       begun_ = 0;
     }
   }
-  on_wire_.ps = rx_.send(std::max(handed_over, not_before), wire_bytes(on_wire_.data.size()), fs_per_byte_);
+  put(rx_, std::max(earliest, not_before), on_wire_);
 }
 
 void Port::arrive(const Clock& clock) {
@@ -177,15 +226,23 @@ void Port::arrive(const Clock& clock) {
   while (receiving_ && on_wire_.ps <= now && !rx_blocked()) {
     // A line that was stopped goes on from now.
     const bool stopped = !framed() && now - on_wire_.ps > clock.period_ps();
-    if (fifo_.bytes() + on_wire_.data.size() > fifo_bytes_) {
-      counters_.rx_drops++;
-    } else {
-      counters_.rx_packets++;
-      counters_.rx_bytes += on_wire_.data.size();
-      fifo_.push(std::move(on_wire_));
-    }
+    land(std::move(on_wire_));
     begin_rx(stopped ? now : 0);
   }
+}
+
+// Its last bit has come.
+void Port::land(Packet packet) {
+  const size_t size = packet.data.size();
+  uint64_t& drops = counters_.rx_drops;
+  if (framed() && cut(packet)) return drop(drops, counters_.rx_down);
+  if (framed() && size < kWireFrame) return drop(drops, counters_.rx_short);
+  if (framed() && size > longest_) return drop(drops, counters_.rx_long);
+  if (packet.bad_fcs) return drop(drops, counters_.rx_fcs);
+  if (fifo_.bytes() + size > fifo_bytes_) return drop(drops, counters_.rx_full);
+  counters_.rx_packets++;
+  counters_.rx_bytes += size;
+  fifo_.push(std::move(packet));
 }
 
 void Port::offer_beat() {

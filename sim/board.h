@@ -8,6 +8,11 @@
 // bit has left, and is then the host's to take. To the function: one packet after the other comes over the
 // wire into the FIFO, from where the function has it beat by beat. A frame of Ethernet that finds no room
 // where it arrives is lost; the other lines stop their sender instead.
+//
+// A frame of Ethernet takes the wire for its bytes, at least 60, and 24 more (IEEE 802.3: preamble and start
+// delimiter 8, FCS 4, gap 12), in both directions at the same time. What a MAC does not pass on is counted by
+// its cause: shorter than 64 bytes with FCS, longer than the port is set to, a wrong FCS, cut by a link that
+// was down, no room.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -51,6 +56,8 @@ class Port {
       VSIM_PORT_QUEUE;  // most bytes, and packets, in a queue on the host's side
   static constexpr size_t kQueuePackets = 1024;
   static constexpr size_t kMaxSend = 64 * 1024;
+  static constexpr size_t kFcs = 4;
+  static constexpr size_t kLeastLimit = 1518;  // the longest frame of Ethernet, with FCS
 
   Port(const vsim_port& config, vsim_fn_counters& counters);
   // Empty if the configuration makes sense, otherwise what does not.
@@ -58,9 +65,15 @@ class Port {
 
   bool exists() const { return kind_ != VSIM_PORT_NONE; }
 
-  // The host's side. 0 or a negative errno.
-  int send(uint64_t now_ps, uint8_t channel, const uint8_t* data, size_t len);
-  int64_t receive(uint8_t& channel, uint8_t* data, size_t len);
+  // The host's side. 0 or a negative errno. A packet does not begin before `not_before_ps`; `flags` are
+  // VSIM_FRAME_….
+  int send(uint64_t now_ps, uint8_t channel, const uint8_t* data, size_t len, uint32_t flags = 0,
+           uint64_t not_before_ps = 0);
+  // `sent_ps`: when its last bit, with the FCS, was on the wire.
+  int64_t receive(uint8_t& channel, uint64_t& sent_ps, uint8_t* data, size_t len);
+  int link(uint64_t now_ps, uint32_t state);
+  // Counters, with those of the wire as of now.
+  vsim_fn_counters counters() const;
   size_t room() const;
   bool has_packet() const { return !to_host_.empty(); }
 
@@ -82,8 +95,10 @@ class Port {
  private:
   struct Packet {
     uint8_t channel;
-    uint64_t ps;  // sent (to the host), handed over (from it)
+    uint64_t ps;  // sent (to the host), not before (from it)
     std::vector<uint8_t> data;
+    bool bad_fcs = false;
+    uint64_t began_ps = 0;  // on the wire
   };
   // Packets and the bytes in them.
   class Queue {
@@ -119,6 +134,16 @@ class Port {
   bool rx_blocked() const { return !framed() && fifo_.bytes() + on_wire_.data.size() > fifo_bytes_; }
   uint64_t next_of_wire() const;
   uint64_t wire_bytes(size_t bytes) const;
+  // The link was down while this was on the wire.
+  bool cut(const Packet& packet) const {
+    return link_ == VSIM_LINK_DOWN || (packet.began_ps < restored_ps_ && packet.ps > cut_ps_);
+  }
+  void drop(uint64_t& total, uint64_t& cause) {
+    total++;
+    cause++;
+  }
+  void put(Lane& lane, uint64_t start_ps, Packet& packet);
+  void land(Packet packet);
   void accept(const PortRequest& shell, uint64_t now);
   void finish_packet(uint64_t now);
   void deliver(uint64_t now);
@@ -127,8 +152,10 @@ class Port {
   void offer_beat();
 
   uint32_t kind_;
-  size_t fifo_bytes_, piece_;
-  uint64_t fs_per_byte_;
+  size_t fifo_bytes_, piece_, longest_;
+  uint64_t bytes_per_second_, fs_per_byte_;
+  uint32_t link_ = VSIM_LINK_UP;
+  uint64_t cut_ps_ = 0, restored_ps_ = 0;  // when the link was down last
   vsim_fn_counters& counters_;
   PortResponse response_;
 

@@ -17,7 +17,7 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-#define VSIM_ABI_VERSION 6u
+#define VSIM_ABI_VERSION 7u
 
 typedef struct vsim vsim;
 
@@ -67,7 +67,8 @@ struct vsim_dram {
 enum vsim_port_kind {
   VSIM_PORT_NONE = 0,
   /* MAC and wire: whole frames without FCS, padded to 60 bytes; preamble, FCS and gap (24 bytes) take their
-   * time on the wire. What finds no room, in the MAC's buffer or at the host, is dropped. */
+   * time on the wire. What finds no room, in the MAC's buffer or at the host, is dropped; so is what is too
+   * short, too long, damaged, or cut by a link that was down. Each is counted. */
   VSIM_PORT_ETHERNET = 1,
   /* A serial line with flow control: up to 16 bytes a packet; nothing is dropped. */
   VSIM_PORT_UART = 2,
@@ -80,6 +81,8 @@ struct vsim_port {
   uint32_t kind;
   uint32_t fifo_bytes;       /* buffer in each direction: 64 bytes to 16 MiB; Ethernet: 16 KiB at least */
   uint64_t bytes_per_second; /* 0: at once */
+  uint32_t max_frame;        /* Ethernet: longest frame with its FCS, 1518 to 9238 bytes; 0: 9238 */
+  uint32_t reserved;         /* 0 */
 };
 
 #define VSIM_PORT_QUEUE                                                                            \
@@ -151,12 +154,21 @@ uint64_t vsim_irq_take(vsim*, unsigned fn, uint64_t mask);
 
 /* Board ports. Packets wait in bounded queues on both sides; neither call blocks.
  * Gives a port a packet: whole frames for Ethernet (14 to 9234 bytes), any number of bytes up to 64 KiB
- * otherwise, events of 8 bytes for keys. `channel` is the stream's id. -EAGAIN: no room until the card has
- * run. */
-int vsim_port_send(vsim*, unsigned fn, uint8_t channel, const void* data, size_t len);
+ * otherwise, events of 8 bytes for keys. `channel` is the stream's id. The first bit is not on the line
+ * before `not_before_ps` (picoseconds since power-up). -EAGAIN: no room until the card has run; -ENOTCONN:
+ * the port is looped back. */
+#define VSIM_FRAME_AS_IS 1u   /* Ethernet: 1 to 64 KiB, not padded; the port drops what is no valid frame */
+#define VSIM_FRAME_BAD_FCS 2u /* Ethernet: was damaged on its way */
+int vsim_port_send(vsim*, unsigned fn, uint8_t channel, uint64_t not_before_ps, uint32_t flags,
+                   const void* data, size_t len);
 /* Takes the oldest packet a port has for the host: returns its length, or -EAGAIN if there is none, -EMSGSIZE
- * if it is longer than `len` (it stays). */
-int64_t vsim_port_receive(vsim*, unsigned fn, uint8_t* channel, void* data, size_t len);
+ * if it is longer than `len` (it stays). `sent_ps`: when its last bit was on the line. */
+int64_t vsim_port_receive(vsim*, unsigned fn, uint8_t* channel, uint64_t* sent_ps, void* data, size_t len);
+/* What is at the other end of an Ethernet port: the host (after power-up), nothing that responds, or a plug
+ * that leads what is sent back. A frame is lost if the link was down at any time while it was on the line. A
+ * reset of the card does not change it. */
+enum vsim_link_state { VSIM_LINK_UP = 0, VSIM_LINK_DOWN = 1, VSIM_LINK_LOOP = 2 };
+int vsim_port_link(vsim*, unsigned fn, unsigned state);
 /* Functions whose board port has a packet for the host (mask). */
 uint32_t vsim_port_packets(const vsim*);
 /* Bytes vsim_port_send() takes at this moment before it has no room; VSIM_PORT_QUEUE when nothing waits. */
@@ -236,6 +248,15 @@ struct vsim_fn_counters { /* of one function, since power-up */
   uint64_t host_read_bytes, host_write_bytes, host_read_tlps, host_write_tlps;
   uint64_t tx_packets, tx_bytes, tx_drops; /* board port, from the function */
   uint64_t rx_packets, rx_bytes, rx_drops; /* and to it */
+  /* Ethernet: dropped packets by cause, which together are the drops of their direction: too short, too long,
+   * damaged, cut by a link that was down, no room. */
+  uint64_t tx_short, tx_long, tx_down, tx_full;
+  uint64_t rx_short, rx_long, rx_fcs, rx_down, rx_full;
+  /* Ethernet: time in picoseconds that frames with their gaps have taken of the line, with what has begun;
+   * what the line carries (0: no Ethernet port), and whether its link is up. */
+  uint64_t tx_busy_ps, rx_busy_ps;
+  uint64_t line_bytes_per_second;
+  uint64_t link_up;
 };
 int vsim_get_fn_counters(const vsim*, unsigned fn, struct vsim_fn_counters*);
 

@@ -1047,7 +1047,8 @@ struct PortBench {
   std::vector<std::vector<uint8_t>> got;  // packets the function has had
   std::vector<uint8_t> got_channels;
   double ready_chance = 1;
-  bool skip = false;  // edges the port need not see are not shown to it
+  bool skip = false;     // edges the port need not see are not shown to it
+  uint64_t sent_ps = 0;  // when what receive() gave last had left
 
   explicit PortBench(const vsim_port& config) : port(config, counters) { CHECK(Port::check(config).empty()); }
 
@@ -1093,7 +1094,7 @@ struct PortBench {
   std::vector<uint8_t> receive() {
     std::vector<uint8_t> data(Port::kMaxFrame);
     uint8_t channel = 0;
-    const int64_t len = port.receive(channel, data.data(), data.size());
+    const int64_t len = port.receive(channel, sent_ps, data.data(), data.size());
     CHECK(len > 0 || len == -EAGAIN);
     CHECK(len < 0 || channel == 3);
     data.resize(static_cast<size_t>(std::max<int64_t>(len, 0)));
@@ -1132,8 +1133,8 @@ std::vector<uint8_t> padded(std::vector<uint8_t> frame) {
   return frame;
 }
 
-constexpr vsim_port kTenGigabit = {VSIM_PORT_ETHERNET, 64 * 1024, 1'250'000'000};
-constexpr vsim_port kUart = {VSIM_PORT_UART, 256, 1'200'000};
+constexpr vsim_port kTenGigabit = {VSIM_PORT_ETHERNET, 64 * 1024, 1'250'000'000, 0, 0};
+constexpr vsim_port kUart = {VSIM_PORT_UART, 256, 1'200'000, 0, 0};
 
 void frames_pass_in_both_directions() {
   PortBench b(kTenGigabit);
@@ -1178,7 +1179,7 @@ void frames_take_their_time_on_the_wire() {
 }
 
 void a_frame_without_room_is_lost_and_nothing_else() {
-  PortBench b({VSIM_PORT_ETHERNET, 16 * 1024, 12'500'000'000});
+  PortBench b({VSIM_PORT_ETHERNET, 16 * 1024, 12'500'000'000, 0, 0});
   b.ready_chance = 0;
   std::vector<std::vector<uint8_t>> in;
   for (int i = 0; i < 20; i++) {
@@ -1206,6 +1207,149 @@ void a_frame_without_room_is_lost_and_nothing_else() {
   CHECK(b.receive().size() == 100 && b.counters.tx_drops == drops + 3);
 }
 
+// What a frame with its FCS takes of the line: preamble and delimiter 8, gap 12.
+uint64_t line_ps(size_t with_fcs, uint64_t bytes_per_second) {
+  return (with_fcs + 20) * (1'000'000'000'000 / bytes_per_second);
+}
+
+void a_line_is_never_idle_and_never_faster_than_it_is() {
+  for (const uint64_t rate : {uint64_t{125'000'000}, uint64_t{1'250'000'000}, uint64_t{12'500'000'000}}) {
+    for (const size_t size : {60u, 124u, 508u, 1514u, 9014u}) {
+      PortBench b({VSIM_PORT_ETHERNET, 64 * 1024, rate, 9018, 0});
+      constexpr unsigned kFrames = 60;
+      for (unsigned i = 0; i < kFrames; i++) {
+        b.to_send.push_back(random_bytes(size));
+        CHECK(b.port.send(0, 0, b.to_send.back().data(), size) == 0);
+      }
+      std::vector<uint64_t> ends;
+      b.run(
+          [&] {
+            if (!b.receive().empty()) ends.push_back(b.sent_ps);
+            return ends.size() == kFrames && b.frames() == kFrames;
+          },
+          20'000'000);
+      const uint64_t each = line_ps(size + 4, rate);
+      for (unsigned i = 1; i < kFrames; i++)
+        CHECK(ends[i] - ends[i - 1] == each, "frame %u of %zu bytes: %llu ps, not %llu", i, size,
+              static_cast<unsigned long long>(ends[i] - ends[i - 1]), static_cast<unsigned long long>(each));
+      const vsim_fn_counters now = b.port.counters();
+      CHECK(now.tx_busy_ps == kFrames * each && now.rx_busy_ps == kFrames * each);
+      CHECK(now.line_bytes_per_second == rate && now.link_up == 1 && now.rx_drops == 0);
+    }
+  }
+}
+
+void a_sender_waits_while_the_line_is_behind_by_its_buffer() {
+  PortBench b({VSIM_PORT_ETHERNET, 16 * 1024, 125'000'000, 0, 0});
+  for (int i = 0; i < 100; i++) b.to_send.push_back(random_bytes(1000));
+  // The buffer takes what fits into it, and not a beat more until a frame has left.
+  for (int i = 0; i < 1000; i++) b.step();
+  CHECK(b.counters.tx_packets == 0 && !b.port.response().tx_ready);
+  CHECK(b.to_send.size() == 100 - 16, "%zu frames wait", b.to_send.size());
+  b.run([&] { return b.counters.tx_packets == 1; });
+  CHECK(b.clock.ps() >= line_ps(1004, 125'000'000));
+  b.step();
+  CHECK(b.port.response().tx_ready);
+  b.run([&] {
+    b.receive();
+    return b.counters.tx_packets == 100;
+  });
+  CHECK(b.counters.tx_drops == 0);
+}
+
+void what_is_no_valid_frame_is_counted_by_its_cause() {
+  PortBench b({VSIM_PORT_ETHERNET, 64 * 1024, 12'500'000'000, 1518, 0});
+  const auto give = [&](size_t size, uint32_t flags) {
+    const auto frame = random_bytes(size);
+    return b.port.send(b.clock.ps(), 0, frame.data(), size, flags);
+  };
+  CHECK(give(0, VSIM_FRAME_AS_IS) == -EMSGSIZE && give(65'537, VSIM_FRAME_AS_IS) == -EMSGSIZE);
+  for (const size_t size : {1u, 59u}) CHECK(give(size, VSIM_FRAME_AS_IS) == 0);
+  for (const size_t size : {1515u, 9000u, 65'536u}) CHECK(give(size, VSIM_FRAME_AS_IS) == 0);
+  CHECK(give(1515, 0) == 0);
+  for (const size_t size : {60u, 1514u}) CHECK(give(size, VSIM_FRAME_AS_IS | VSIM_FRAME_BAD_FCS) == 0);
+  // What is short and damaged is short: as in the statistics of IEEE 802.3, each frame counts once.
+  CHECK(give(20, VSIM_FRAME_AS_IS | VSIM_FRAME_BAD_FCS) == 0);
+  for (const size_t size : {60u, 1514u}) CHECK(give(size, VSIM_FRAME_AS_IS) == 0);
+  CHECK(give(14, 0) == 0);
+  for (const size_t size : {1514u, 1515u, 13u, 60u}) b.to_send.push_back(random_bytes(size));
+  b.run([&] { return b.frames() == 3 && b.counters.tx_packets == 2; });
+  const vsim_fn_counters& c = b.counters;
+  CHECK(c.rx_short == 3 && c.rx_long == 4 && c.rx_fcs == 2 && c.rx_down == 0 && c.rx_full == 0);
+  CHECK(c.rx_drops == 9 && c.rx_packets == 3);
+  CHECK(c.tx_short == 1 && c.tx_long == 1 && c.tx_drops == 2 && c.tx_packets == 2);
+  CHECK(b.got[0].size() == 60 && b.got[1].size() == 1514 && b.got[2].size() == 60);
+}
+
+void a_link_that_is_down_loses_what_is_on_the_line() {
+  PortBench b(kTenGigabit);
+  const auto both = [&](unsigned count) {
+    for (unsigned i = 0; i < count; i++) {
+      b.to_send.push_back(random_bytes(1246));
+      CHECK(b.port.send(b.clock.ps(), 0, b.to_send.back().data(), 1246) == 0);
+    }
+  };
+  // A frame takes 1016 ns, 254 cycles.
+  both(40);
+  for (int i = 0; i < 10 * 254 + 120; i++) b.step();
+  CHECK(b.port.link(b.clock.ps(), 3) == -EINVAL);
+  CHECK(b.port.link(b.clock.ps(), VSIM_LINK_DOWN) == 0 && b.port.counters().link_up == 0);
+  for (int i = 0; i < 5 * 254; i++) b.step();
+  CHECK(b.port.link(b.clock.ps(), VSIM_LINK_UP) == 0 && b.port.counters().link_up == 1);
+  b.run([&] { return b.counters.tx_packets + b.counters.tx_drops == 40 && b.port.sleeps({}); });
+  // Five frames' time, and the parts of those at both ends.
+  const vsim_fn_counters& c = b.counters;
+  CHECK(c.rx_down == 6 && c.rx_drops == 6 && c.rx_packets == 34, "%llu lost",
+        static_cast<unsigned long long>(c.rx_down));
+  CHECK(c.tx_down == 6 && c.tx_drops == 6 && c.tx_packets == 34, "%llu lost",
+        static_cast<unsigned long long>(c.tx_down));
+  // A moment is enough to lose the frame on the line.
+  both(3);
+  for (int i = 0; i < 380; i++) b.step();
+  b.port.link(b.clock.ps(), VSIM_LINK_DOWN);
+  b.step();
+  b.port.link(b.clock.ps(), VSIM_LINK_UP);
+  b.run([&] { return b.port.sleeps({}) && b.to_send.empty(); });
+  CHECK(c.rx_down == 7 && c.tx_down == 7 && c.rx_packets == 36 && c.tx_packets == 36);
+}
+
+void a_looped_port_gets_back_what_it_sends() {
+  PortBench b(kTenGigabit);
+  CHECK(b.port.link(0, VSIM_LINK_LOOP) == 0 && b.port.counters().link_up == 1);
+  std::vector<std::vector<uint8_t>> out;
+  for (int i = 0; i < 100; i++) {
+    out.push_back(random_bytes(14 + rng() % 2000));
+    b.to_send.push_back(out.back());
+  }
+  CHECK(b.port.send(0, 0, out[0].data(), out[0].size()) == -ENOTCONN);
+  b.run([&] { return b.frames() == 100; });
+  for (size_t i = 0; i < out.size(); i++) CHECK(b.got[i] == padded(out[i]), "frame %zu", i);
+  CHECK(b.counters.tx_packets == 100 && b.counters.rx_packets == 100 && b.receive().empty());
+  // A function that does not take them loses those without room, and goes on sending.
+  b.ready_chance = 0;
+  for (int i = 0; i < 100; i++) b.to_send.push_back(random_bytes(1500));
+  b.run([&] { return b.counters.tx_packets == 200; });
+  CHECK(b.counters.rx_full > 40 && b.counters.rx_drops == b.counters.rx_full);
+}
+
+void a_frame_comes_at_its_time() {
+  PortBench b(kTenGigabit);
+  b.skip = true;
+  const auto frame = random_bytes(60);
+  const uint64_t times[] = {0, 5'000'000, 5'000'000, 2'000'000, 9'000'000};
+  for (const uint64_t at : times) CHECK(b.port.send(0, 0, frame.data(), 60, 0, at) == 0);
+  std::vector<uint64_t> came;
+  b.run([&] {
+    if (b.counters.rx_packets > came.size()) came.push_back(b.clock.ps());
+    return came.size() == 5;
+  });
+  // 84 bytes take 67.2 ns; one cycle is 4 ns. The order stays.
+  const uint64_t expected[] = {67'200, 5'067'200, 5'134'400, 5'201'600, 9'067'200};
+  for (int i = 0; i < 5; i++)
+    CHECK(came[i] >= expected[i] && came[i] <= expected[i] + 8'000, "frame %d: %llu ps", i,
+          static_cast<unsigned long long>(came[i]));
+}
+
 void the_host_is_told_when_a_queue_is_full() {
   PortBench b(kTenGigabit);
   const auto frame = random_bytes(9234);
@@ -1221,13 +1365,15 @@ void the_host_is_told_when_a_queue_is_full() {
   for (size_t i = 0; i <= Port::kQueuePackets; i++) CHECK(b.port.send(0, 0, frame.data(), 14) == 0);
   CHECK(b.port.send(0, 0, frame.data(), 14) == -EAGAIN && b.port.room() == 0);
   uint8_t channel, small[20];
+  uint64_t sent_ps = 0;
   b.port.reset();
-  CHECK(b.port.receive(channel, small, sizeof small) == -EAGAIN);
+  CHECK(b.port.receive(channel, sent_ps, small, sizeof small) == -EAGAIN);
   b.to_send = {random_bytes(100)};
   b.run([&] { return b.port.has_packet(); });
-  CHECK(b.port.receive(channel, small, sizeof small) == -EMSGSIZE && b.receive().size() == 100);
+  CHECK(b.port.receive(channel, sent_ps, small, sizeof small) == -EMSGSIZE && b.receive().size() == 100);
   Port nothing({}, b.counters);
-  CHECK(nothing.send(0, 0, small, 20) == -ENODEV && nothing.receive(channel, small, 20) == -ENODEV);
+  CHECK(nothing.send(0, 0, small, 20) == -ENODEV && nothing.receive(channel, sent_ps, small, 20) == -ENODEV);
+  CHECK(nothing.link(0, VSIM_LINK_DOWN) == -ENODEV);
   CHECK(!nothing.response().tx_ready && nothing.sleeps({}));
 }
 
@@ -1256,7 +1402,7 @@ void a_serial_line_stops_its_sender() {
   const double expected = static_cast<double>(3000 - before - 16) / 1.2e6;
   CHECK(seconds(b.clock.cycles()) - stopped > 0.95 * expected, "a stopped line must not catch up");
   // The other way: a host that does not look stops the function, and nothing is lost.
-  PortBench c({VSIM_PORT_UART, 256, 200'000'000});
+  PortBench c({VSIM_PORT_UART, 256, 200'000'000, 0, 0});
   const auto out = random_bytes(64);
   for (size_t i = 0; i < Port::kQueuePackets + 20; i++) c.to_send.push_back(out);
   c.run([&] { return c.counters.tx_packets == Port::kQueuePackets; }, 1'000'000);
@@ -1273,7 +1419,7 @@ void a_serial_line_stops_its_sender() {
 }
 
 void keys_are_events() {
-  PortBench b({VSIM_PORT_KEYS, 64, 0});
+  PortBench b({VSIM_PORT_KEYS, 64, 0, 0, 0});
   const auto events = random_bytes(80);
   CHECK(b.port.send(0, 0, events.data(), 12) == -EMSGSIZE);
   CHECK(b.port.send(0, 0, events.data(), 80) == 0);
@@ -1284,10 +1430,15 @@ void keys_are_events() {
 
 void boards_are_checked() {
   CHECK(Port::check({}).empty());
-  CHECK(!Port::check({9, 64, 0}).empty() && !Port::check({VSIM_PORT_UART, 63, 0}).empty());
-  CHECK(!Port::check({VSIM_PORT_ETHERNET, 8192, 0}).empty());
-  CHECK(!Port::check({VSIM_PORT_UART, 64u << 20, 0}).empty());
-  CHECK(!Port::check({VSIM_PORT_UART, 64, ~uint64_t{0}}).empty());
+  CHECK(!Port::check({9, 64, 0, 0, 0}).empty() && !Port::check({VSIM_PORT_UART, 63, 0, 0, 0}).empty());
+  CHECK(!Port::check({VSIM_PORT_ETHERNET, 8192, 0, 0, 0}).empty());
+  CHECK(!Port::check({VSIM_PORT_UART, 64u << 20, 0, 0, 0}).empty());
+  CHECK(!Port::check({VSIM_PORT_UART, 64, ~uint64_t{0}, 0, 0}).empty());
+  CHECK(!Port::check({VSIM_PORT_UART, 64, 0, 1518, 0}).empty());
+  for (const uint32_t longest : {1517u, 9239u})
+    CHECK(!Port::check({VSIM_PORT_ETHERNET, 16384, 0, longest, 0}).empty());
+  for (const uint32_t longest : {0u, 1518u, 9238u})
+    CHECK(Port::check({VSIM_PORT_ETHERNET, 16384, 0, longest, 0}).empty());
 }
 
 void functions_have_memory_of_their_own() {
@@ -1604,6 +1755,12 @@ const std::map<std::string, Test> tests = {
     TEST(frames_pass_in_both_directions),
     TEST(frames_take_their_time_on_the_wire),
     TEST(a_frame_without_room_is_lost_and_nothing_else),
+    TEST(a_line_is_never_idle_and_never_faster_than_it_is),
+    TEST(a_sender_waits_while_the_line_is_behind_by_its_buffer),
+    TEST(what_is_no_valid_frame_is_counted_by_its_cause),
+    TEST(a_link_that_is_down_loses_what_is_on_the_line),
+    TEST(a_looped_port_gets_back_what_it_sends),
+    TEST(a_frame_comes_at_its_time),
     TEST(the_host_is_told_when_a_queue_is_full),
     TEST(a_serial_line_stops_its_sender),
     TEST(keys_are_events),

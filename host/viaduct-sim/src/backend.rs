@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Backends of a card's board ports: a TAP device, sockets, a terminal.
+//! Backends of a card's board ports: a TAP device, sockets, captures, a plug, a terminal.
 //!
-//! Each cable has a thread for each direction, which sleeps until there is data. A frame or byte that is not accepted
+//! A cable to the operating system has a thread for each direction, which sleeps until there is data. A frame or byte that is not accepted
 //! in time is dropped: a cable never stops the card. Only standard output is waited for; the serial line stops meanwhile.
+//! Captures are read and written by the thread that runs the card, so that their frames come in the same cycles every time.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -22,8 +23,11 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use viaduct_pci::{PciError, SocketFile};
 
+use crate::capture::{CaptureSink, CaptureSource, Trouble};
+pub use crate::capture::{Captures, Pace};
 use crate::card::SimCard;
 use crate::kinds::{CONSOLE, NET};
+use crate::line::{Line, LinkState};
 use crate::port::BoardPort;
 
 /// How long a thread waits for the card before it checks whether it should end.
@@ -46,6 +50,10 @@ pub enum Net {
     /// A datagram socket, one frame per datagram: its own path, and the peer's. Without the latter frames are sent to the
     /// last sender.
     Unix(PathBuf, Option<PathBuf>),
+    /// Captured frames.
+    Captures(Captures),
+    /// A plug that sends back what the card sends.
+    Loop,
 }
 
 impl FromStr for Net {
@@ -54,6 +62,7 @@ impl FromStr for Net {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.split_once(':') {
             None if text == "none" => Ok(Self::None),
+            None if text == "loop" => Ok(Self::Loop),
             Some(("tap", name)) if !name.is_empty() && name.len() < libc::IFNAMSIZ => {
                 Ok(Self::Tap(name.into()))
             }
@@ -61,9 +70,43 @@ impl FromStr for Net {
                 let (own, peer) = paths.split_once(',').map_or((paths, None), |(a, b)| (a, Some(b.into())));
                 Ok(Self::Unix(own.into(), peer))
             }
-            _ => Err("write none, tap:NAME or unix:PATH[,PEER]".to_owned()),
+            Some((kind @ ("pcap" | "pcap-times"), paths)) => {
+                let (input, output) = paths.split_once(',').unwrap_or((paths, ""));
+                let named = |path: &str| (!path.is_empty()).then(|| PathBuf::from(path));
+                let (input, output) = (named(input), named(output));
+                if input.is_none() && output.is_none() {
+                    return Err("name a file with frames, one to be written, or both: pcap:IN, pcap:,OUT or pcap:IN,OUT".to_owned());
+                }
+                let pace = if kind == "pcap" { Pace::Line } else { Pace::Stamps };
+                Ok(Self::Captures(Captures { input, output, pace }))
+            }
+            _ => {
+                Err("write none, tap:NAME, unix:PATH[,PEER], pcap:IN,OUT, pcap-times:IN,OUT or loop"
+                    .to_owned())
+            }
         }
     }
+}
+
+impl Net {
+    /// Files that it uses.
+    pub fn files(&self) -> Vec<&Path> {
+        match self {
+            Self::Captures(captures) => {
+                [&captures.input, &captures.output].into_iter().flatten().map(PathBuf::as_path).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Who runs the card while nothing but a line needs it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Runner {
+    /// A thread of the cable.
+    Cable,
+    /// A thread that waits for the card in any case: what happens then does not depend on this machine.
+    Caller,
 }
 
 /// The other end of the console's serial line.
@@ -100,13 +143,24 @@ pub struct Cable {
     threads: Vec<JoinHandle<()>>,
     place: String,
     socket: Option<SocketFile>,
+    /// A line whose far end is part of the simulation.
+    line: Option<Line>,
+    trouble: Trouble,
+    looped: Option<Arc<SimCard>>,
 }
 
 impl Cable {
     /// Connects the card's Ethernet port. `None` if there is nothing to connect.
     pub fn net(card: &Arc<SimCard>, to: &Net) -> io::Result<Option<Self>> {
+        Self::net_run_by(card, to, Runner::Cable)
+    }
+
+    /// As [`Cable::net`], with the choice of who runs the card.
+    pub fn net_run_by(card: &Arc<SimCard>, to: &Net, runner: Runner) -> io::Result<Option<Self>> {
         let (end, socket): (Box<dyn End>, _) = match to {
             Net::None => return Ok(None),
+            Net::Captures(captures) => return Self::captures(card, captures, runner).map(Some),
+            Net::Loop => return Self::looped(card, runner).map(Some),
             Net::Tap(name) => (Box::new(Tap(open_tap(name)?)), None),
             Net::Unix(path, peer) => {
                 let (end, file) = Datagrams::bind(path, peer.clone())?;
@@ -114,9 +168,9 @@ impl Cable {
             }
         };
         let place = match to {
-            Net::None => String::new(),
             Net::Tap(name) => format!("TAP device {name}"),
             Net::Unix(path, _) => path.display().to_string(),
+            Net::None | Net::Captures(_) | Net::Loop => String::new(),
         };
         Self::plug(card, NET, end, place, socket).map(Some)
     }
@@ -144,6 +198,78 @@ impl Cable {
         &self.place
     }
 
+    /// Whether a capture has no more frames for the card, and its port has been handed all of them; `false` for other cables.
+    pub fn is_over(&self) -> bool {
+        self.line.as_ref().is_some_and(Line::is_over)
+    }
+
+    /// The first error of a capture since it was connected: no more frames pass in its direction.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.get()
+    }
+
+    /// Unplugs it. An error is the first one of a capture.
+    pub fn close(self) -> io::Result<()> {
+        let trouble = self.trouble.clone();
+        drop(self);
+        trouble.get().map_or(Ok(()), |why| Err(io::Error::other(why)))
+    }
+
+    fn captures(card: &Arc<SimCard>, captures: &Captures, runner: Runner) -> io::Result<Self> {
+        let trouble = Trouble::new(runner == Runner::Cable);
+        let Captures { input, output, pace } = captures;
+        let source = match input {
+            Some(path) => CaptureSource::open(path, *pace, trouble.clone())?,
+            None => CaptureSource::none(trouble.clone()),
+        };
+        let sink = match output {
+            Some(path) => CaptureSink::create(path, input.as_deref(), trouble.clone())?,
+            None => CaptureSink::none(trouble.clone()),
+        };
+        let line = card.line(source, sink).ok_or_else(no_port)?;
+        let name =
+            |path: &Option<PathBuf>| path.as_ref().map_or("nothing".into(), |p| p.display().to_string());
+        let place = format!("captures: frames from {}, to {}", name(input), name(output));
+        let mut cable = Self::without_threads(place)?;
+        (cable.line, cable.trouble) = (Some(line), trouble);
+        cable.run(card, runner)
+    }
+
+    fn looped(card: &Arc<SimCard>, runner: Runner) -> io::Result<Self> {
+        // Frames do not pass by the host: nobody else may have the port.
+        if !card.claim(NET) {
+            return Err(no_port());
+        }
+        card.set_link(LinkState::Loop).map_err(io::Error::other)?;
+        let mut cable = Self::without_threads("a plug that sends back its frames".into())?;
+        cable.looped = Some(Arc::clone(card));
+        cable.run(card, runner)
+    }
+
+    fn without_threads(place: String) -> io::Result<Self> {
+        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+        let stop = Arc::new(Stop { wake: EventFd::from_flags(flags)?, asked: AtomicBool::new(false) });
+        let (threads, trouble) = (Vec::new(), Trouble::default());
+        Ok(Self { stop, threads, place, socket: None, line: None, trouble, looped: None })
+    }
+
+    /// Adds a thread that runs the card.
+    fn run(mut self, card: &Arc<SimCard>, runner: Runner) -> io::Result<Self> {
+        if runner == Runner::Cable {
+            let (card, stop) = (Arc::clone(card), Arc::clone(&self.stop));
+            let body = move || {
+                while !stop.is_asked() {
+                    if let Err(error) = card.run_for_others(LOOK) {
+                        tracing::warn!(%error, "board port");
+                        return;
+                    }
+                }
+            };
+            self.threads.push(std::thread::Builder::new().name("board-line".into()).spawn(body)?);
+        }
+        Ok(self)
+    }
+
     fn plug(
         card: &Arc<SimCard>,
         function: usize,
@@ -151,13 +277,11 @@ impl Cable {
         place: String,
         socket: Option<SocketFile>,
     ) -> io::Result<Self> {
-        let port = card.port(function).ok_or_else(|| {
-            io::Error::new(io::ErrorKind::NotFound, "the card has no such port, or it is in use")
-        })?;
+        let port = card.port(function).ok_or_else(no_port)?;
         let (port, end): (Arc<BoardPort>, Arc<dyn End>) = (Arc::new(port), end.into());
-        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
-        let stop = Arc::new(Stop { wake: EventFd::from_flags(flags)?, asked: AtomicBool::new(false) });
-        let mut cable = Self { stop: Arc::clone(&stop), threads: Vec::new(), place, socket };
+        let mut cable = Self::without_threads(place)?;
+        cable.socket = socket;
+        let stop = Arc::clone(&cable.stop);
         for (name, body) in [("board-in", to_card as Direction), ("board-out", from_card)] {
             let (port, end, stop) = (Arc::clone(&port), Arc::clone(&end), Arc::clone(&stop));
             let thread = std::thread::Builder::new().name(name.into());
@@ -178,6 +302,12 @@ impl Drop for Cable {
             if thread.join().is_err() {
                 tracing::error!("a thread of a board port panicked");
             }
+        }
+        self.line = None;
+        if let Some(card) = self.looped.take() {
+            // Nothing else fails than a port that is not there.
+            let _ = card.set_link(LinkState::Up);
+            card.release(NET);
         }
     }
 }
@@ -526,6 +656,10 @@ fn set_nonblocking(fd: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
+fn no_port() -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, "the card has no such port, or it is in use")
+}
+
 fn at(path: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
@@ -544,6 +678,17 @@ mod tests {
         assert_eq!("unix:/a".parse(), Ok(Net::Unix("/a".into(), None)));
         assert_eq!("unix:/a,/b".parse(), Ok(Net::Unix("/a".into(), Some("/b".into()))));
         assert_eq!("none".parse(), Ok(Net::None));
+        let captures = |input: Option<&str>, output: Option<&str>, pace| {
+            Ok(Net::Captures(Captures { input: input.map(Into::into), output: output.map(Into::into), pace }))
+        };
+        assert_eq!("pcap:/a,/b".parse(), captures(Some("/a"), Some("/b"), Pace::Line));
+        assert_eq!("pcap:a".parse(), captures(Some("a"), None, Pace::Line));
+        assert_eq!("pcap:,b".parse(), captures(None, Some("b"), Pace::Line));
+        assert_eq!("pcap-times:a:b,c,d".parse(), captures(Some("a:b"), Some("c,d"), Pace::Stamps));
+        assert_eq!("loop".parse(), Ok(Net::Loop));
+        for bad in ["pcap:", "pcap", "pcap:,", "pcap-times:", "loop:", "loop:x"] {
+            assert!(bad.parse::<Net>().is_err(), "{bad}");
+        }
         for bad in ["", "tap", "tap:", "tap:a_name_that_is_too_long", "unix:", "pty"] {
             assert!(bad.parse::<Net>().is_err(), "{bad}");
         }

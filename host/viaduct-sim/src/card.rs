@@ -13,8 +13,9 @@ use viaduct_pci::{
 
 use crate::entropy::Entropy;
 use crate::error::SimError;
+use crate::far_end::FarEnd;
 use crate::ffi::{self, Counters, FunctionCounters};
-use crate::kinds::ENTROPY;
+use crate::kinds::{ENTROPY, NET};
 use crate::profile::{Link, Profile};
 use crate::trace::{TraceSink, Tracing};
 
@@ -33,8 +34,12 @@ const MSIX_PENDING: u64 = 0x800;
 const GEOMETRY: u64 = 0x08;
 /// The entropy function's attachment: its control register (rtl/regs/viaduct.rdl), field KIND.
 const ENTROPY_CTRL: u64 = 0x30000 + 0x100 * ENTROPY as u64;
+/// That of the network function.
+const NET_CTRL: u64 = 0x30000 + 0x100 * NET as u64;
 const KIND_LSB: u32 = 4;
 const KIND_BOARD: u32 = 1;
+/// What a sink of the card's streams takes.
+const ROUTE_STATE: u64 = 0x3c;
 
 /// Configuration of a simulated card.
 #[derive(Debug, Clone)]
@@ -89,6 +94,12 @@ pub(crate) struct State {
     pub(crate) entropy_connected: bool,
     /// Functions that are bus masters.
     pub(crate) masters: u32,
+    /// What is at the other end of the Ethernet line, if that is part of the simulation.
+    pub(crate) far_end: Option<FarEnd>,
+    /// The network function is attached to the board's port.
+    pub(crate) net_on_board: bool,
+    /// Since the far end was connected, an app has had a route from the Ethernet port.
+    pub(crate) net_routed: bool,
     pub(crate) packet: Box<[u8; ffi::MAX_PACKET]>,
     pub(crate) tracing: Option<Tracing>,
     /// What to call in which cycle; calls of one cycle in their order.
@@ -107,6 +118,8 @@ pub(crate) enum Want {
     Packet(u32),
     /// Space for this number of bytes in a board port.
     Room(u32, usize),
+    /// Nothing: the thread runs the card for others.
+    Nothing,
 }
 
 impl State {
@@ -115,6 +128,7 @@ impl State {
         for (function, pending) in (0..).zip(&mut self.pending) {
             *pending |= self.card.irq_take(function, !0);
         }
+        self.pump_line();
         for function in 1..self.pending.len() as u32 {
             if self.claimed >> function & 1 == 0 {
                 while self.card.port_receive(function, &mut self.packet).is_some() {}
@@ -130,6 +144,21 @@ impl State {
         self.is_for_others()
     }
 
+    /// Passes on frames of the Ethernet line.
+    pub(crate) fn pump_line(&mut self) {
+        let Some(far_end) = &mut self.far_end else { return };
+        // A driver that has the port of its function, or an app with a route from it.
+        let taken = self.net_on_board && self.masters >> NET & 1 != 0 || self.net_routed;
+        far_end.pump(&mut self.card, &mut self.packet, taken);
+    }
+
+    /// What the host reads of a route: whether the frames of the Ethernet port have somewhere to go now.
+    fn see_route(&mut self, route: u32) {
+        const PENDING: u32 = 1 << 31;
+        const KIND_PORT: u32 = 3;
+        self.net_routed |= route & PENDING == 0 && route >> 8 & 3 == KIND_PORT && route & 0xf == NET as u32;
+    }
+
     /// A thread sleeps that has what it waits for.
     fn is_for_others(&self) -> bool {
         self.sleepers.iter().any(|want| self.is_there(*want))
@@ -140,6 +169,7 @@ impl State {
             Want::Irq(function, mask) => self.pending[function as usize] & mask != 0,
             Want::Packet(function) => self.card.port_has_packet(function),
             Want::Room(function, bytes) => self.card.port_room(function) >= bytes,
+            Want::Nothing => false,
         }
     }
 
@@ -185,6 +215,9 @@ impl SimCard {
                 entropy: Entropy::default(),
                 entropy_connected: false,
                 masters: 0,
+                far_end: None,
+                net_on_board: false,
+                net_routed: false,
                 packet: Box::new([0; ffi::MAX_PACKET]),
                 tracing: None,
                 alarms: BTreeMap::new(),
@@ -543,6 +576,9 @@ impl PciFunction for SimCard {
         }
         let mut state = self.enter();
         let value = state.card.read(bar, offset);
+        if let ((0, ROUTE_STATE), Ok(value)) = ((bar, offset), &value) {
+            state.see_route(*value);
+        }
         self.leave(state);
         value.map_err(gone)
     }
@@ -559,6 +595,9 @@ impl PciFunction for SimCard {
         let written = state.card.write(bar, offset, value);
         if (bar, offset) == (REGISTERS.0, ENTROPY_CTRL) {
             state.entropy_connected = value >> KIND_LSB & 3 == KIND_BOARD;
+        }
+        if (bar, offset) == (REGISTERS.0, NET_CTRL) {
+            state.net_on_board = value >> KIND_LSB & 3 == KIND_BOARD;
         }
         state.card.run(STORE_CYCLES, 0, 0);
         self.leave(state);
@@ -585,6 +624,7 @@ impl PciFunction for SimCard {
             state.pending.fill(0);
             state.masters = 0;
             state.entropy_connected = false;
+            state.net_on_board = false;
         } else {
             stop_slots(&mut state.card, usize::from(self.info.vectors) / 2).map_err(gone)?;
             state.card.irq_take(0, !0);

@@ -11,11 +11,15 @@ use viaduct_pci::Process;
 use crate::error::SimError;
 use crate::profile::{Dram, FUNCTIONS, Link, Port};
 
-const ABI_VERSION: u32 = 6;
+const ABI_VERSION: u32 = 7;
 /// Largest packet from a board port to the host, in bytes.
 pub(crate) const MAX_PACKET: usize = 9234;
 /// Bytes that a board port buffers for its function.
 pub(crate) const PORT_QUEUE: usize = 1 << 20;
+/// The packet is an Ethernet frame as on the line: not padded, and dropped by the port if it is no valid one.
+pub(crate) const FRAME_AS_IS: u32 = 1;
+/// Its frame check sequence is wrong.
+pub(crate) const FRAME_BAD_FCS: u32 = 2;
 const DMA_READ: c_uint = 1;
 const DMA_WRITE: c_uint = 2;
 
@@ -119,8 +123,35 @@ pub struct FunctionCounters {
     pub rx_packets: u64,
     /// Bytes in them.
     pub rx_bytes: u64,
-    /// Packets that were dropped because the function was too slow.
+    /// Packets that were dropped because the function was too slow, or that were no valid Ethernet frames.
     pub rx_drops: u64,
+    /// Of the frames from the function that were dropped, those that were too short for Ethernet.
+    pub tx_short: u64,
+    /// Those that were longer than the port is set to.
+    pub tx_long: u64,
+    /// Those that were on the line when its link was down.
+    pub tx_down: u64,
+    /// Those that the host did not take in time.
+    pub tx_full: u64,
+    /// Of the frames to the function that were dropped, those of less than 64 bytes with their FCS.
+    pub rx_short: u64,
+    /// Those that were longer than the port is set to.
+    pub rx_long: u64,
+    /// Those with a wrong frame check sequence.
+    pub rx_fcs: u64,
+    /// Those that were on the line when its link was down.
+    pub rx_down: u64,
+    /// Those that found no room in the port's buffer, as the function was too slow.
+    pub rx_full: u64,
+    /// Time in picoseconds that frames from the function, with preamble and gap, have taken of the Ethernet line, up to the end of the
+    /// last one that has been given to the port.
+    pub tx_busy_ps: u64,
+    /// The same for frames to the function.
+    pub rx_busy_ps: u64,
+    /// Bytes that the Ethernet line carries in a second; 0 if the port is none.
+    pub line_bytes_per_second: u64,
+    /// 1 while its link is up.
+    pub link_up: u64,
 }
 
 /// A record of a trace, as the card has it (`vsim_trace_record`).
@@ -190,8 +221,9 @@ functions! {
     vsim_now: fn(*const c_void) -> u64;
     vsim_link_fs_per_byte: fn(*const c_void) -> u64;
     vsim_irq_take: fn(*mut c_void, c_uint, u64) -> u64;
-    vsim_port_send: fn(*mut c_void, c_uint, u8, *const c_void, usize) -> c_int;
-    vsim_port_receive: fn(*mut c_void, c_uint, *mut u8, *mut c_void, usize) -> i64;
+    vsim_port_send: fn(*mut c_void, c_uint, u8, u64, u32, *const c_void, usize) -> c_int;
+    vsim_port_receive: fn(*mut c_void, c_uint, *mut u8, *mut u64, *mut c_void, usize) -> i64;
+    vsim_port_link: fn(*mut c_void, c_uint, c_uint) -> c_int;
     vsim_port_room: fn(*const c_void, c_uint) -> usize;
     vsim_port_packets: fn(*const c_void) -> u32;
     vsim_wave_open: fn(*mut c_void, *const c_char, u64, u64) -> c_int;
@@ -213,6 +245,7 @@ pub(crate) struct Failure {
 /// A powered-up card. For one thread at a time.
 pub(crate) struct Card {
     sim: NonNull<c_void>,
+    clk_khz: u32,
     functions: Functions,
     process: Process,
     _library: Library,
@@ -293,7 +326,7 @@ impl Card {
         let Some(sim) = NonNull::new(sim) else {
             return Err(SimError::Refused(text(&message)));
         };
-        Ok(Self { sim, functions, process: Process::current(), _library: library })
+        Ok(Self { sim, clk_khz, functions, process: Process::current(), _library: library })
     }
 
     /// Reads a register of the management function.
@@ -429,6 +462,11 @@ impl Card {
         unsafe { (self.functions.vsim_now)(self.sim.as_ptr()) }
     }
 
+    /// Picoseconds since power-up.
+    pub fn now_ps(&self) -> u64 {
+        (u128::from(self.now()) * 1_000_000_000 / u128::from(self.clk_khz)) as u64
+    }
+
     /// Femtoseconds per byte of a packet on the link, including the overhead of the lower layers.
     pub fn link_fs_per_byte(&self) -> u64 {
         // SAFETY: `sim` is open.
@@ -443,12 +481,36 @@ impl Card {
 
     /// Hands a packet to a board port.
     pub fn port_send(&mut self, function: u32, channel: u8, data: &[u8]) -> Outcome<()> {
+        self.give(function, channel, 0, 0, data)
+    }
+
+    /// Hands a frame to the Ethernet port, which does not begin with it before a time in picoseconds; `flags` are `FRAME_…`.
+    pub fn port_send_at(
+        &mut self,
+        function: u32,
+        not_before_ps: u64,
+        flags: u32,
+        frame: &[u8],
+    ) -> Outcome<()> {
+        self.give(function, 0, not_before_ps, flags, frame)
+    }
+
+    fn give(
+        &mut self,
+        function: u32,
+        channel: u8,
+        not_before_ps: u64,
+        flags: u32,
+        data: &[u8],
+    ) -> Outcome<()> {
         // SAFETY: `sim` is open; the card copies `data`.
         let code = unsafe {
             (self.functions.vsim_port_send)(
                 self.sim.as_ptr(),
                 function,
                 channel,
+                not_before_ps,
+                flags,
                 data.as_ptr().cast(),
                 data.len(),
             )
@@ -456,20 +518,29 @@ impl Card {
         self.outcome(code)
     }
 
-    /// Takes the oldest packet from a board port to the host: returns its channel and length, with the bytes in `data`.
-    pub fn port_receive(&mut self, function: u32, data: &mut [u8; MAX_PACKET]) -> Option<(u8, usize)> {
-        let mut channel = 0;
+    /// Sets the state of an Ethernet port's link: 0 up, 1 down, 2 looped back.
+    pub fn port_link(&mut self, function: u32, state: u32) -> Outcome<()> {
+        // SAFETY: `sim` is open.
+        let code = unsafe { (self.functions.vsim_port_link)(self.sim.as_ptr(), function, state) };
+        self.outcome(code)
+    }
+
+    /// Takes the oldest packet from a board port to the host: returns its channel, when it was on the line, in picoseconds, and its length,
+    /// with the bytes in `data`.
+    pub fn port_receive(&mut self, function: u32, data: &mut [u8; MAX_PACKET]) -> Option<(u8, u64, usize)> {
+        let (mut channel, mut sent_ps) = (0, 0);
         // SAFETY: `sim` is open; both buffers outlive the call and have the stated lengths.
         let len = unsafe {
             (self.functions.vsim_port_receive)(
                 self.sim.as_ptr(),
                 function,
                 &mut channel,
+                &mut sent_ps,
                 data.as_mut_ptr().cast(),
                 data.len(),
             )
         };
-        usize::try_from(len).ok().map(|len| (channel, len.min(data.len())))
+        usize::try_from(len).ok().map(|len| (channel, sent_ps, len.min(data.len())))
     }
 
     /// Whether a board port has a packet for the host.

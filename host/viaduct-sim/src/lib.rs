@@ -12,12 +12,15 @@
 #![deny(missing_docs)]
 
 pub mod backend;
+mod capture;
 mod card;
 mod entropy;
 mod error;
+mod far_end;
 mod ffi;
 mod function;
 mod kinds;
+mod line;
 mod port;
 mod profile;
 mod spec;
@@ -26,10 +29,12 @@ mod trace;
 pub use card::{SimCard, SimConfig};
 pub use entropy::Entropy;
 pub use error::SimError;
+pub use far_end::{FrameInfo, FrameSink, FrameSource, LONGEST_SENT};
 pub use ffi::{Counters, FunctionCounters};
 pub use kinds::{
     BLK, CONSOLE, ENTROPY, INPUT, NET, XDMA, XDMA_DMA_BAR, XDMA_USER_BAR, function_name, function_names,
 };
+pub use line::{Line, LinkState};
 pub use port::{BoardPort, Packet};
 pub use profile::{Board, Dram, Link, Profile};
 pub use spec::CardSpec;

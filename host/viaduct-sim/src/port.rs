@@ -29,17 +29,32 @@ impl SimCard {
     /// Plugs a cable into the board port of function `number`. `None` if the board has no such port, or a cable is
     /// plugged in already.
     pub fn port(self: &Arc<Self>, number: usize) -> Option<BoardPort> {
+        self.claim(number).then(|| BoardPort { card: Arc::clone(self), function: number as u32 })
+    }
+
+    /// Takes the board port of function `number` for a cable; `false` if there is none, or it is taken.
+    pub(crate) fn claim(&self, number: usize) -> bool {
         let mut state = self.enter();
-        let function = u32::try_from(number).ok().filter(|n| (*n as usize) < state.pending.len())?;
+        let Some(function) = u32::try_from(number).ok().filter(|n| (*n as usize) < state.pending.len())
+        else {
+            return false;
+        };
         // An empty packet is refused only if the port does not exist.
         let response = state.card.port_send(function, 0, &[]);
         let exists = number != ENTROPY && response.is_err_and(|failure| failure.errno == libc::EMSGSIZE);
-        if !exists || state.claimed >> function & 1 != 0 {
-            return None;
+        let free = exists && state.claimed >> function & 1 == 0;
+        if free {
+            state.claimed |= 1 << function;
+            self.leave(state);
         }
-        state.claimed |= 1 << function;
+        free
+    }
+
+    /// Undoes [`SimCard::claim`].
+    pub(crate) fn release(&self, number: usize) {
+        let mut state = self.enter();
+        state.claimed &= !(1 << number);
         self.leave(state);
-        Some(BoardPort { card: Arc::clone(self), function })
     }
 }
 
@@ -79,14 +94,12 @@ impl BoardPort {
 }
 
 fn take(state: &mut State, function: u32) -> Option<Packet> {
-    let (channel, len) = state.card.port_receive(function, &mut state.packet)?;
+    let (channel, _, len) = state.card.port_receive(function, &mut state.packet)?;
     Some(Packet { channel, data: state.packet[..len].to_vec() })
 }
 
 impl Drop for BoardPort {
     fn drop(&mut self) {
-        let mut state = self.card.enter();
-        state.claimed &= !(1 << self.function);
-        self.card.leave(state);
+        self.card.release(self.function as usize);
     }
 }

@@ -158,8 +158,10 @@ impl Dram {
 pub struct Board {
     /// Ethernet port of the network function, Gbit/s. Preamble, FCS and gap are counted.
     pub ethernet_gbps: u32,
-    /// Buffer of its MAC in each direction.
+    /// Buffer of its MAC in each direction. A frame keeps its place until its last bit has left, or until the card has taken it.
     pub ethernet_fifo_bytes: u32,
+    /// Longest frame that the port passes on, with FCS: 1518 to 9238 bytes.
+    pub ethernet_max_frame: u32,
     /// UART of the console.
     pub uart_bytes_per_second: u32,
     /// Entropy source.
@@ -167,11 +169,20 @@ pub struct Board {
 }
 
 impl Board {
-    /// 10 Gbit/s with a buffer of 64 KiB. The UART is one behind a USB bridge of the FT232H class: 12 Mbaud, ten bits per
+    /// Rates of Ethernet that a port can be set to, Gbit/s.
+    pub const ETHERNET_GBPS: [u32; 4] = [1, 10, 25, 100];
+    /// The highest limit of the length of frames that a port can be set to, with FCS, in bytes.
+    pub const LONGEST_FRAME: u32 = 9238;
+    /// The longest frame of plain Ethernet (IEEE 802.3), with FCS, in bytes: no port is set to less.
+    pub const LEAST_LIMIT: u32 = 1518;
+
+    /// 10 Gbit/s with a buffer of 64 KiB, and frames up to what the network device carries: 9216 bytes of payload, a header with a VLAN tag
+    /// and the FCS. The UART is one behind a USB bridge of the FT232H class: 12 Mbaud, ten bits per
     /// byte. The entropy source gives 10 Mbit/s, the order of conditioned ring oscillators.
     const SMALL: Self = Self {
         ethernet_gbps: 10,
         ethernet_fifo_bytes: 64 << 10,
+        ethernet_max_frame: Self::LONGEST_FRAME,
         uart_bytes_per_second: 1_200_000,
         entropy_bytes_per_second: 1_250_000,
     };
@@ -183,13 +194,13 @@ impl Board {
             kind: 1,
             fifo_bytes: self.ethernet_fifo_bytes,
             bytes_per_second: u64::from(self.ethernet_gbps) * 125_000_000,
+            max_frame: self.ethernet_max_frame,
+            reserved: 0,
         };
-        ports[CONSOLE] =
-            Port { kind: 2, fifo_bytes: 256, bytes_per_second: self.uart_bytes_per_second.into() };
-        ports[ENTROPY] =
-            Port { kind: 3, fifo_bytes: 64, bytes_per_second: self.entropy_bytes_per_second.into() };
+        ports[CONSOLE] = Port::serial(2, 256, self.uart_bytes_per_second.into());
+        ports[ENTROPY] = Port::serial(3, 64, self.entropy_bytes_per_second.into());
         // Keys are connected to pins.
-        ports[INPUT] = Port { kind: 4, fifo_bytes: 64, bytes_per_second: 0 };
+        ports[INPUT] = Port::serial(4, 64, 0);
         ports
     }
 }
@@ -201,6 +212,14 @@ pub(crate) struct Port {
     kind: u32,
     fifo_bytes: u32,
     bytes_per_second: u64,
+    max_frame: u32,
+    reserved: u32,
+}
+
+impl Port {
+    fn serial(kind: u32, fifo_bytes: u32, bytes_per_second: u64) -> Self {
+        Self { kind, fifo_bytes, bytes_per_second, ..Self::default() }
+    }
 }
 
 /// A board.
