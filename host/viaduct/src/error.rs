@@ -153,7 +153,9 @@ pub enum Error {
         after: Duration,
     },
     /// An endpoint string is malformed.
-    #[error("endpoint `{text}`: {why}; write file:PATH, host:SIZE, card:ADDRESS+LENGTH, fd:NUMBER or -")]
+    #[error(
+        "endpoint `{text}`: {why}; write file:PATH, host:SIZE, card:ADDRESS+LENGTH, fd:NUMBER, eth: or -"
+    )]
     BadEndpoint {
         /// The string.
         text: String,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Endpoints of routes: a file, a stream, bytes of this program, or a range of card memory.
+//! Endpoints of routes: a file, a stream, bytes of this program, a range of card memory, or the board's Ethernet port.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{Read, Write};
@@ -47,6 +47,9 @@ pub enum Endpoint {
         /// Bytes.
         len: u64,
     },
+    /// `eth:`: the board's Ethernet port, to which the app is connected on the card while the run lasts. Each frame is a message, without FCS:
+    /// as a source of 60 bytes and more, as a sink of at least 14. For [`StreamJob`](crate::StreamJob).
+    Ethernet,
 }
 
 impl Endpoint {
@@ -58,8 +61,13 @@ impl Endpoint {
             return Ok(Self::Standard);
         }
         let Some((kind, rest)) = text.split_once(':') else {
-            return Err(fail("it does not begin with file:, host:, card: or fd:"));
+            return Err(fail("it does not begin with file:, host:, card:, eth: or fd:"));
         };
+        match (kind, rest) {
+            ("eth", "") => return Ok(Self::Ethernet),
+            ("eth", _) => return Err(fail("the board has one Ethernet port, without a name")),
+            _ => {}
+        }
         if rest.is_empty() {
             return Err(fail("there is nothing after the colon"));
         }
@@ -82,7 +90,7 @@ impl Endpoint {
                 }
                 _ => Err(fail("this is not a descriptor number")),
             },
-            _ => Err(fail("it does not begin with file:, host:, card: or fd:")),
+            _ => Err(fail("it does not begin with file:, host:, card:, eth: or fd:")),
         }
     }
 
@@ -121,14 +129,14 @@ impl Endpoint {
                 Ok(meta) if meta.is_file() => Ok(In::open(self)?.known_len()),
                 _ => Ok(None),
             },
-            Self::Standard | Self::Descriptor(_) | Self::Stream(_) => Ok(None),
+            Self::Standard | Self::Descriptor(_) | Self::Stream(_) | Self::Ethernet => Ok(None),
         }
     }
 
     /// Whether a run would write it in order, without positions: a stream.
     pub fn is_written_in_order(&self) -> bool {
         match self {
-            Self::Standard | Self::Descriptor(_) | Self::Stream(_) => true,
+            Self::Standard | Self::Descriptor(_) | Self::Stream(_) | Self::Ethernet => true,
             Self::File(path) => std::fs::metadata(path).is_ok_and(|meta| {
                 let kind = meta.file_type();
                 kind.is_fifo() || kind.is_char_device() || (kind.is_file() && of_kernel(path))
@@ -191,6 +199,7 @@ impl In {
                 Self::Bytes { bytes: bytes.clone(), name: name.clone(), len: bytes.len() }
             }
             Endpoint::Card { addr, len } => Self::Card { addr: *addr, len: *len },
+            Endpoint::Ethernet => return Err(only_for_streams()),
         })
     }
 
@@ -265,6 +274,11 @@ impl In {
     }
 }
 
+/// Frames are for one app's streams, or several in sequence.
+fn only_for_streams() -> Error {
+    Error::Invalid("eth: is for the streams of a run with one message at a time".into())
+}
+
 fn range_name(addr: u64, len: u64) -> String {
     format!("card:{addr:#x}+{len}")
 }
@@ -300,6 +314,7 @@ impl Out {
             Endpoint::Stream(stream) => Self::Stream(stream.take()?),
             Endpoint::Bytes { bytes, name } => Self::Bytes { bytes: bytes.clone(), name: name.clone() },
             Endpoint::Card { addr, len } => Self::Card { addr: *addr, len: *len },
+            Endpoint::Ethernet => return Err(only_for_streams()),
         })
     }
 
@@ -466,6 +481,7 @@ mod tests {
         assert!(matches!(card, Endpoint::Card { addr: 0x4_0000_0000, len: 0x20_0000 }));
         assert!(matches!(Endpoint::parse("-").unwrap(), Endpoint::Standard));
         assert!(matches!(Endpoint::parse("fd:12").unwrap(), Endpoint::Descriptor(12)));
+        assert!(matches!(Endpoint::parse("eth:").unwrap(), Endpoint::Ethernet));
     }
 
     #[test]
@@ -491,6 +507,8 @@ mod tests {
             "fd:-1",
             "fd:+1",
             "fd:99999999999",
+            "eth",
+            "eth:0",
         ];
         for text in bad {
             let error = Endpoint::parse(text).unwrap_err().to_string();

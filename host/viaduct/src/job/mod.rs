@@ -2,6 +2,7 @@
 //! Runs of an app over files: streams, lanes, mapped memory.
 
 mod endpoint;
+mod ethernet;
 mod flow;
 mod lanes;
 mod memory_job;

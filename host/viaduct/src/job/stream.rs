@@ -9,6 +9,8 @@
 //! [`crate::job::flow`]: the ring is then one of bytes, and available bytes are sent immediately.
 //!
 //! One run is one message per stream: its end (`last`) comes with the final byte of the file.
+//!
+//! A stream that leads to the board's Ethernet port has no buffer: it has a route on the card, see [`crate::job::ethernet`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,6 +20,7 @@ use crate::card::{Port, Route};
 use crate::dispatch::{Stall, State, Tag};
 use crate::error::{Error, Result};
 use crate::job::endpoint::{Endpoint, In, Out, check_distinct};
+use crate::job::ethernet::{Ethernet, serve, wait_for_output};
 use crate::job::flow::Flow;
 use crate::protocol::desc::{CPL_LAST, Command, Completion, Prot};
 use crate::slot::several::{Waits, wait_for_any};
@@ -58,9 +61,9 @@ pub struct Progress {
 /// Results of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobReport {
-    /// Bytes sent into the app.
+    /// Bytes sent into the app; frames of Ethernet are not counted.
     pub bytes_in: u64,
-    /// Bytes the app produced.
+    /// Bytes the app produced; frames of Ethernet are not counted.
     pub bytes_out: u64,
     /// Card time from the first command to the last completion, in cycles. 0 if there was nothing to send.
     pub cycles: u64,
@@ -133,7 +136,8 @@ impl<'a> StreamJob<'a> {
         self
     }
 
-    /// Calls `stop` about ten times a second, and whenever some chunks are done; `true` ends the run with [`Error::Stopped`].
+    /// Calls `stop` about ten times a second, and whenever some chunks are done; `true` ends the run with [`Error::Stopped`], or without an
+    /// error if all of its streams lead to Ethernet.
     pub fn stop_if(mut self, stop: impl FnMut() -> bool + 'a) -> Self {
         self.stop = Some(Box::new(stop));
         self
@@ -147,6 +151,10 @@ impl<'a> StreamJob<'a> {
     /// If all inputs are empty and every output has the length of its input, the outputs are empty, without use of the card;
     /// for any other app an empty input is [`Error::EmptyInput`], since a stream without a beat cannot carry an end.
     ///
+    /// A stream that leads to Ethernet ([`Endpoint::Ethernet`]) has a route on the card while the run lasts. If all streams do, the run lasts
+    /// until `stop` of [`StreamJob::stop_if`] returns true; functions for progress are called about ten times a second. Otherwise it is
+    /// one message on each stream as ever: an input takes frames until all outputs have ended, an output sends a frame.
+    ///
     /// After an error the app has been reset, and output files hold the data written so far. The same if a function that the
     /// run calls panics.
     pub fn run(mut self) -> Result<JobReport> {
@@ -154,6 +162,7 @@ impl<'a> StreamJob<'a> {
         let _call = slot.call("stream job");
         slot.check()?;
         self.check_ports()?;
+        let ethernet = self.take_ethernet()?;
         let sources = self.inputs.iter().map(|(_, e)| In::open(e)).collect::<Result<Vec<_>>>()?;
         let expected = self.expected(&sources)?;
         let sinks = self.outputs.iter().map(|(_, e, _)| Out::open(e)).collect::<Result<Vec<_>>>()?;
@@ -168,7 +177,12 @@ impl<'a> StreamJob<'a> {
         }
         let streams = sources.iter().any(|source| source.known_len().is_none());
         if !self.then.is_empty() {
-            self.check_chain(&sources)?;
+            self.check_chain(&sources, &ethernet)?;
+        }
+        if ethernet.is_used()
+            && let Some(k) = sources.iter().position(|source| source.known_len() == Some(0))
+        {
+            return Err(Error::EmptyInput { port: self.inputs[k].0.into(), name: sources[k].name() });
         }
         if !sources.is_empty() && sources.iter().all(|source| source.known_len() == Some(0)) {
             sinks.into_iter().try_for_each(|sink| match sink {
@@ -181,6 +195,8 @@ impl<'a> StreamJob<'a> {
         let slots: Vec<&Slot> = std::iter::once(slot).chain(self.then.iter().copied()).collect();
         let mut run = Run {
             routes: chain(&slots)?,
+            board: Vec::new(),
+            ethernet,
             seen: vec![0; slots.len()],
             slots,
             feeds: Vec::new(),
@@ -206,12 +222,34 @@ impl<'a> StreamJob<'a> {
         if !streams {
             run.drains.iter_mut().try_for_each(Drain::begin)?;
         }
+        let sent = last.counters()?.beats_out;
+        run.board = run.ethernet.connect(slot, last)?;
         run.go(self.progress.as_deref_mut()).map_err(|error| run.cause(error))?;
+        if run.ethernet.sends() && !run.serves() && run.feeds.iter().any(|feed| feed.taken > 0) {
+            wait_for_output(&run.slots, sent, &mut run.stop).map_err(|error| run.cause(error))?;
+        }
         run.close(self.durable)
     }
 
+    /// Takes streams that lead to Ethernet out of the lists. An output that is as long as an input of frames has any length.
+    fn take_ethernet(&mut self) -> Result<Ethernet> {
+        let frames = |endpoint: &Endpoint| matches!(endpoint, Endpoint::Ethernet);
+        let (inputs, outputs) = (&mut self.inputs, &mut self.outputs);
+        let own = |port: u8| inputs.iter().find(|(input, _)| *input == port).or(inputs.first());
+        for (port, _, length) in outputs.iter_mut() {
+            if *length == OutLength::Same && own(*port).is_some_and(|(_, from)| frames(from)) {
+                *length = OutLength::Any;
+            }
+        }
+        let ins = inputs.iter().filter(|(_, from)| frames(from)).map(|(port, _)| *port).collect();
+        let outs: Vec<u8> = outputs.iter().filter(|(_, to, _)| frames(to)).map(|(port, ..)| *port).collect();
+        inputs.retain(|(_, from)| !frames(from));
+        outputs.retain(|(_, to, _)| !frames(to));
+        Ethernet::new(ins, &outs)
+    }
+
     /// Checks what a run through several apps needs.
-    fn check_chain(&self, sources: &[In]) -> Result<()> {
+    fn check_chain(&self, sources: &[In], ethernet: &Ethernet) -> Result<()> {
         let mut slots = vec![self.slot];
         for slot in &self.then {
             if !Arc::ptr_eq(slot.card(), self.slot.card())
@@ -222,7 +260,7 @@ impl<'a> StreamJob<'a> {
             slot.check()?;
             slots.push(slot);
         }
-        if self.inputs.is_empty() || self.outputs.is_empty() {
+        if self.inputs.is_empty() && !ethernet.receives() || self.outputs.is_empty() && !ethernet.sends() {
             return Err(Error::Invalid("a run through several apps has an input and an output".into()));
         }
         match sources.iter().zip(&self.inputs).find(|(source, _)| source.known_len() == Some(0)) {
@@ -627,6 +665,9 @@ struct Run<'a, 'b> {
     slots: Vec<&'a Slot>,
     /// Between them.
     routes: Vec<Route>,
+    /// Streams that lead to Ethernet, and their routes.
+    ethernet: Ethernet,
+    board: Vec<Route>,
     /// Activity of those that are neither first nor last, as it was last looked at.
     seen: Vec<u64>,
     feeds: Vec<Feed>,
@@ -649,10 +690,25 @@ impl<'a> Run<'a, '_> {
         self.slots[self.slots.len() - 1]
     }
 
+    /// Whether it has no end of its own: all of its data pass on the card.
+    fn serves(&self) -> bool {
+        self.ethernet.is_used() && self.feeds.is_empty() && self.drains.is_empty()
+    }
+
     fn go(&mut self, mut progress: Option<&mut (dyn FnMut(Progress) + '_)>) -> Result<()> {
         let (first, last) = (self.first(), self.last());
         self.start = first.card().time()?;
         self.now = self.start;
+        if self.serves() {
+            let cycles = || first.card().time().map_or(0, |now| now.saturating_sub(self.start));
+            serve(&self.slots, &mut self.stop, || {
+                if let Some(tell) = &mut progress {
+                    tell(Progress { bytes_in: 0, total_in: 0, bytes_out: 0, cycles: cycles() });
+                }
+            })?;
+            self.now = first.card().time()?;
+            return Ok(());
+        }
         loop {
             for drain in &mut self.drains {
                 drain.fill(last)?;
@@ -773,7 +829,9 @@ impl<'a> Run<'a, '_> {
             .filter_map(Feed::flow)
             .chain(drains.iter().filter_map(Drain::flow))
             .for_each(Flow::watch);
-        let outside = feeds.iter().any(Feed::is_starved) || drains.iter().any(Drain::is_clogged);
+        let outside = feeds.iter().any(Feed::is_starved)
+            || drains.iter().any(Drain::is_clogged)
+            || self.ethernet.receives();
         let what = self.waiting();
         let last = self.slots.len() - 1;
         // What is new at the app with this index.
@@ -835,6 +893,18 @@ impl<'a> Run<'a, '_> {
                         "the route {ends} has ended during the run: an app was reset"
                     )));
                 }
+            }
+        }
+        // Before commands are ended, which takes a route from an output of any length.
+        for route in std::mem::take(&mut self.board) {
+            if !route.is_in_effect()? {
+                let ends = format!("from {} to {}", route.source(), route.sink());
+                return Err(Error::Invalid(format!("the route {ends} has ended during the run")));
+            }
+            let slot = if matches!(route.sink(), Port::Board(_)) { self.last() } else { self.first() };
+            // What has not ended would be at the beginning of the next run.
+            if !route.end()? {
+                slot.reset()?;
             }
         }
         let left: Vec<Tag> =
