@@ -190,7 +190,19 @@ fn named(name: &str) -> std::result::Result<Profile, String> {
 
 /// A simulated card in this process, as built.
 pub fn simulated(project: &Project, profile_name: Option<&str>, variant: Variant) -> Result<Simulated> {
-    power_up(project, profile(profile_name)?, variant)
+    simulated_with(project, profile_name, variant, |_| {})
+}
+
+/// The same with another board: the profile as modified by `change`.
+pub fn simulated_with(
+    project: &Project,
+    profile_name: Option<&str>,
+    variant: Variant,
+    change: impl FnOnce(&mut Profile),
+) -> Result<Simulated> {
+    let mut profile = profile(profile_name)?;
+    change(&mut profile);
+    power_up(project, profile, variant)
 }
 
 fn power_up(project: &Project, profile: Profile, variant: Variant) -> Result<Simulated> {

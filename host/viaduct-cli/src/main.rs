@@ -9,6 +9,7 @@ mod process;
 mod card;
 mod cmd;
 mod drawing;
+mod ethernet;
 mod fail;
 mod functions;
 mod job;

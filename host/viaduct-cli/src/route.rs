@@ -15,6 +15,8 @@ pub struct Route {
     pub endpoint: String,
 }
 
+/// The board's Ethernet port, of which there is one.
+const ETHERNET: &str = "eth:";
 /// The endpoint that is standard input or output.
 const STANDARD: &str = "-";
 
@@ -29,7 +31,7 @@ impl FromStr for Route {
             None => (None, text),
         };
         let (scheme, place) = endpoint.split_once(':').unwrap_or((endpoint, ""));
-        if (scheme.is_empty() || place.is_empty()) && endpoint != STANDARD {
+        if (scheme.is_empty() || place.is_empty()) && endpoint != STANDARD && endpoint != ETHERNET {
             return Err("write [PORT=]file:PATH, [PORT=]host:SIZE, or [PORT=]- for standard input or output; run --help lists all".to_owned());
         }
         Ok(Route { port, endpoint: endpoint.to_owned() })
@@ -151,8 +153,10 @@ mod tests {
         assert_eq!("file:x=y:z".parse::<Route>(), route(None, "file:x=y:z"));
         assert_eq!("in=file:x=y".parse::<Route>(), route(Some("in"), "file:x=y"));
         assert_eq!("-".parse::<Route>(), route(None, "-"));
+        assert_eq!("eth:".parse::<Route>(), route(None, "eth:"));
+        assert_eq!("in=eth:".parse::<Route>(), route(Some("in"), "eth:"));
         assert_eq!("in=-".parse::<Route>(), route(Some("in"), "-"));
-        for bad in ["", "a", "--", "-a", "file:", "in=", "in=a", ":a", "in=:a"] {
+        for bad in ["", "a", "--", "-a", "file:", "in=", "in=a", ":a", "in=:a", "eth", "in=eth"] {
             assert!(bad.parse::<Route>().is_err(), "{bad}");
         }
     }

@@ -10,18 +10,19 @@ use viaduct::{Card, Timeouts};
 use viaduct_build::Variant;
 use viaduct_pci::PciFunction;
 use viaduct_pci::vfio_user::Server;
+use viaduct_sim::backend::Cable;
 use viaduct_sim::{SimCard, function_names};
 
 use crate::card::Opened;
 use crate::fail::{Failure, Result, at, usage};
-use crate::functions::connect::{ConnectArgs, Connected};
+use crate::functions::connect::{ConnectArgs, Connected, cable_line};
 use crate::process::tell::out;
 use crate::watched::WatchArgs;
 
 /// Serve a simulated card over vfio-user, for other programs and for QEMU; ends on SIGTERM, SIGHUP or Ctrl-C
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("where").required(true).multiple(true).args(["socket", "functions"]))]
-#[command(group = crate::functions::connect::connecting().conflicts_with_all(["socket", "unconnected"]))]
+#[command(group = crate::functions::connect::connecting(false).conflicts_with_all(["socket", "unconnected"]))]
 pub struct Args {
     /// Serve the management function on this socket: its client connects the other functions
     #[arg(long, value_name = "PATH")]
@@ -70,14 +71,24 @@ pub fn run(args: Args) -> Result {
     // Before anything is built.
     args.connect.feature_changes()?;
     args.refuse_one_path_twice()?;
+    let cable = match (&args.socket, args.unconnected) {
+        (Some(_), _) => args.connect.cable_alone("--socket <PATH>")?,
+        (None, true) => args.connect.cable_alone("--unconnected")?,
+        (None, false) => None,
+    };
     let project = crate::project::find()?;
     // Before any thread is started, so that all threads block the signals.
     let mut signals = crate::process::signals::ending();
     signals.add(Signal::SIGWINCH);
     signals.thread_block().map_err(|e| Failure::Run(format!("signals: {e}")))?;
     project.build_card(Variant::Functions, &mut crate::project::tell)?;
-    let sim = crate::card::simulated(&project, args.profile.as_deref(), Variant::Functions)?;
+    let line = args.connect.line;
+    let sim =
+        crate::card::simulated_with(&project, args.profile.as_deref(), Variant::Functions, |profile| {
+            line.apply(&mut profile.board);
+        })?;
     let function = Arc::clone(&sim.function);
+    let ethernet = Arc::clone(&sim.function);
 
     // Before others may use it.
     args.connect.offer(&function)?;
@@ -110,10 +121,16 @@ pub fn run(args: Args) -> Result {
         let path = path.display();
         lines.push(format!("card on {path}; use it with --card unix:{path}"));
     }
+    // For clients whose apps use the port.
+    let cable = match &cable {
+        Some(to) => Cable::net(&ethernet, to).map_err(at("--net"))?,
+        None => None,
+    };
     folders.keep();
     if let Some(connected) = &connected {
         lines.extend(connected.lines());
     }
+    lines.extend(cable.iter().map(cable_line));
     lines.extend(watched.line());
     for line in lines {
         // Standard output may be the console's.
@@ -123,7 +140,9 @@ pub fn run(args: Args) -> Result {
         connected.iter().try_for_each(Connected::resize)?;
     }
     servers.iter_mut().for_each(Server::stop);
-    let closed = connected.map_or(Ok(()), |connected| connected.close());
+    let closed = connected
+        .map_or(Ok(()), |connected| connected.close())
+        .and_then(|()| cable.map_or(Ok(()), Cable::close).map_err(|e| Failure::Run(e.to_string())));
     crate::trace::tell(watched.end(), closed)
 }
 

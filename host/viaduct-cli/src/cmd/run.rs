@@ -6,8 +6,10 @@ use std::path::Path;
 use serde_json::json;
 use viaduct::FunctionKind;
 use viaduct_build::{Container, Manifest, Project, Variant};
+use viaduct_sim::Profile;
 
 use crate::card::{CardArgs, CardSpec, Opened};
+use crate::ethernet::{Crossed, EthernetArgs};
 use crate::fail::{Failure, Result, at, regular, usage};
 use crate::job::{Loaded, Message, Outcome, Routes, Stage, Values, number};
 use crate::line::{Then, as_one};
@@ -29,6 +31,8 @@ pub struct Args {
     #[command(flatten)]
     pub card: CardArgs,
     #[command(flatten)]
+    pub ethernet: EthernetArgs,
+    #[command(flatten)]
     pub trace: TraceArgs,
     /// Print a JSON object on standard output
     #[arg(long)]
@@ -41,7 +45,7 @@ pub struct RunArgs {
     /// App, or the path of its built image (aes.via, with its manifest aes.toml next to it)
     pub app: String,
     /// Source of an input: file:PATH (a file or FIFO), - (standard input), fd:NUMBER, card:ADDRESS+LENGTH, host:SIZE,
-    /// virtio:FUNCTION; an input with lanes may have many files
+    /// virtio:FUNCTION, eth: (the board's Ethernet port); an input with lanes may have many files
     #[arg(long = "in", value_name = "[PORT=]ENDPOINT")]
     pub ins: Vec<Route>,
     /// Destination of an output: the same, and - is standard output; a digest without a destination is printed
@@ -191,25 +195,52 @@ pub fn run(args: Args) -> Result {
     if args.json && prepared.routes.to_standard() {
         return usage("--json and an output both go to standard output; give the output a file");
     }
-    let opened = args.card.open(Variant::Fast)?;
+    let frames = args.ethernet.is_used(&args.what.ins, &args.what.outs, &args.card.card, args.what.check)?;
+    // A run without an end of its own is ended by a signal. Before any thread is started.
+    let _signals = if frames { Some(Signals::take()?) } else { None };
+    let opened = if frames && args.card.card == CardSpec::Sim {
+        // Only that variant has the port.
+        let change = |profile: &mut Profile| args.ethernet.apply(&mut profile.board);
+        args.card.open_with(&crate::project::find()?, Variant::Functions, change)?
+    } else {
+        args.card.open(Variant::Fast)?
+    };
     let image = origin.image(&prepared.app, &opened)?;
     let behind = (prepared.behind.iter())
         .map(|stage| Origin::Project(crate::project::find()?).image(&stage.app, &opened))
         .collect::<Result<Vec<_>>>()?;
     let trace = args.trace.begin(&opened, &args.card.card, args.what.ins.iter().chain(&args.what.outs))?;
     let begun = std::time::Instant::now();
+    let line =
+        if frames { Some(args.ethernet.connect(&opened, &args.what.ins, &args.what.outs)?) } else { None };
     let outcome = prepared.load(&opened, args.what.slot, &image).and_then(|mut loaded| {
+        if let Some(line) = &line {
+            loaded.until(|| line.is_over());
+        }
         prepared.load_behind(&mut loaded, &behind)?;
         prepared.run(&opened, &loaded)
     });
+    let outcome = match line {
+        Some(line) => line.end(outcome),
+        None => outcome.map(|outcome| (outcome, None)),
+    };
     let seconds = begun.elapsed().as_secs_f64();
     let traced = trace.map(Traced::end).transpose();
-    let reported = outcome.and_then(|outcome| report(&args, &prepared, &origin, &outcome, seconds));
+    let reported = outcome.and_then(|(outcome, crossed)| {
+        report(&args, &prepared, &origin, &outcome, crossed.as_ref(), seconds)
+    });
     crate::trace::tell(traced, reported)
 }
 
 /// Checks and prints what a run has done.
-fn report(args: &Args, prepared: &Prepared, origin: &Origin, outcome: &Outcome, seconds: f64) -> Result {
+fn report(
+    args: &Args,
+    prepared: &Prepared,
+    origin: &Origin,
+    outcome: &Outcome,
+    crossed: Option<&Crossed>,
+    seconds: f64,
+) -> Result {
     let verdict = match origin {
         Origin::Project(project) if args.what.check => Some(prepared.routes.check(
             project,
@@ -222,9 +253,10 @@ fn report(args: &Args, prepared: &Prepared, origin: &Origin, outcome: &Outcome, 
     };
     let simulated = matches!(args.card.card, CardSpec::Sim);
     if args.json {
-        print_json(prepared, outcome, verdict.as_ref(), seconds)?;
+        print_json(prepared, outcome, crossed, verdict.as_ref(), seconds)?;
     } else {
         print_text(prepared, outcome, verdict.as_ref(), simulated.then_some(seconds))?;
+        crossed.iter().for_each(|crossed| tell!("{}", crossed.text()));
     }
     match verdict {
         Some(Err(difference)) => Err(Failure::Check(difference)),
@@ -256,8 +288,17 @@ fn serve(args: &Args, app: &Manifest, origin: &Origin, kind: FunctionKind) -> Re
 
 type Verdict = std::result::Result<u64, String>;
 
-fn print_json(prepared: &Prepared, outcome: &Outcome, verdict: Option<&Verdict>, seconds: f64) -> Result {
+fn print_json(
+    prepared: &Prepared,
+    outcome: &Outcome,
+    crossed: Option<&Crossed>,
+    verdict: Option<&Verdict>,
+    seconds: f64,
+) -> Result {
     let mut value = outcome.json();
+    if let Some(crossed) = crossed {
+        value["ethernet"] = crossed.json();
+    }
     value["app"] = json!(prepared.whole.name);
     value["host_seconds"] = json!(seconds);
     value["slowest"] = json!(slowest(outcome));

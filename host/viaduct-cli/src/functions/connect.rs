@@ -15,6 +15,7 @@ use viaduct_sim::backend::{self, Cable};
 use viaduct_sim::{Entropy, SimCard};
 
 use crate::card::Opened;
+use crate::ethernet::LineArgs;
 use crate::fail::{Failure, Result, at, regular, usage};
 use crate::job::set_registers;
 use crate::settings::{registers, setting};
@@ -27,9 +28,13 @@ pub const MAC: [u8; 6] = [0x02, 0x56, 0x49, 0x41, 0x44, 0x01];
 #[derive(clap::Args, Clone)]
 pub struct ConnectArgs {
     /// Far end of the network device: app:NAME (frames go through a slot), none, or the card's Ethernet port: board (no
-    /// cable in it), tap:NAME or unix:PATH (one frame per datagram; unix:PATH,PEER sends to PEER)
-    #[arg(long, value_name = "WHERE", default_value = "app:udp_echo")]
-    pub net: Place<backend::Net>,
+    /// cable in it), tap:NAME, unix:PATH (one frame per datagram; unix:PATH,PEER sends to PEER), pcap:IN,OUT (captures: frames to the card,
+    /// one after the other, and from it), pcap-times:IN,OUT (at the times of their stamps) or loop (sends back what the card sends).
+    /// app:udp_echo unless given. Where a client connects the functions: the other end of the Ethernet port
+    #[arg(long, value_name = "WHERE")]
+    pub net: Option<Place<backend::Net>>,
+    #[command(flatten)]
+    pub line: LineArgs,
     /// Address of the network device: cards on one network need different ones
     #[arg(long, value_name = "ADDRESS", default_value_t = Mac(MAC))]
     pub mac: Mac,
@@ -68,10 +73,11 @@ pub struct ConnectArgs {
     pub moderate: u16,
 }
 
-/// Options that connect functions: not allowed where another process connects them.
-pub fn connecting() -> clap::ArgGroup {
+/// Options that connect functions: not allowed where another process connects them. With `board`, also those of the Ethernet port: where
+/// another process simulates the card.
+pub fn connecting(board: bool) -> clap::ArgGroup {
+    let of_board = ["net", "line", "max_frame"];
     let names = [
-        "net",
         "mac",
         "disk",
         "read_only",
@@ -83,7 +89,8 @@ pub fn connecting() -> clap::ArgGroup {
         "xdma_app",
         "moderate",
     ];
-    clap::ArgGroup::new("connecting").multiple(true).args(names)
+    let group = clap::ArgGroup::new("connecting").multiple(true).args(names);
+    if board { group.args(of_board) } else { group }
 }
 
 /// Attachment of a function's user side.
@@ -232,8 +239,7 @@ pub struct Connected {
 impl Connected {
     /// Description of cables and windows of the user BAR: a line each.
     pub fn lines(&self) -> impl Iterator<Item = String> {
-        let cables =
-            self.cables.iter().map(|cable| format!("a cable of the board is connected to {}", cable.place()));
+        let cables = self.cables.iter().map(cable_line);
         cables.chain(self.windows.iter().cloned())
     }
 
@@ -250,19 +256,43 @@ impl Connected {
         if let Some(xdma) = self.xdma.take() {
             xdma.open_slots(&[])?;
         }
-        match self.disk.take() {
-            Some(disk) => Ok(disk.close()?),
-            None => Ok(()),
-        }
+        let closed = self.disk.take().map_or(Ok(()), |disk| Ok(disk.close()?));
+        self.cables.into_iter().fold(closed, |so_far, cable| {
+            let unplugged = cable.close();
+            so_far.and(unplugged.map_err(|e| Failure::Run(e.to_string())))
+        })
     }
+}
+
+/// Description of a cable.
+pub fn cable_line(cable: &Cable) -> String {
+    format!("a cable of the board is connected to {}", cable.place())
 }
 
 impl ConnectArgs {
     /// Files that functions use.
     pub fn files(&self) -> Vec<&Path> {
-        match &self.disk {
-            DiskSpec::File(path) | DiskSpec::Copy(path) => vec![Path::new(path)],
-            DiskSpec::Memory(_) | DiskSpec::None => Vec::new(),
+        let disk = match &self.disk {
+            DiskSpec::File(path) | DiskSpec::Copy(path) => Some(Path::new(path)),
+            DiskSpec::Memory(_) | DiskSpec::None => None,
+        };
+        let net = self.net.iter().filter_map(Place::cable).flat_map(backend::Net::files);
+        disk.into_iter().chain(net).collect()
+    }
+
+    /// Where the network device is.
+    fn network(&self) -> Place<backend::Net> {
+        self.net.clone().unwrap_or_else(|| Place::App("udp_echo".into()))
+    }
+
+    /// The other end of the Ethernet port, where a client connects the functions.
+    pub fn cable_alone(&self, with: &str) -> Result<Option<backend::Net>> {
+        match &self.net {
+            None => Ok(None),
+            Some(Place::Board(to)) => Ok(Some(to.clone())),
+            Some(Place::App(_) | Place::None) => usage(format!(
+                "'{with}' cannot be used with '--net <WHERE>', unless that is the other end of the Ethernet port: the client of this card connects the network device"
+            )),
         }
     }
 
@@ -307,7 +337,7 @@ impl ConnectArgs {
         if let DiskSpec::File(path) | DiskSpec::Copy(path) = &self.disk {
             regular(path.as_ref()).map_err(Failure::by_usage)?;
         }
-        if let Place::App(name) = &self.net {
+        if let Place::App(name) = &self.network() {
             streaming(project, name)?;
         }
         if let Place::App(name) = &self.uart {
@@ -342,8 +372,9 @@ impl ConnectArgs {
         }
         if let Ok(net) = function(FunctionKind::Net) {
             net.set_mac(self.mac.0)?;
-            self.place(project, opened, &net, &self.net, &mut slots)?;
-            if let (Some(sim), Some(to)) = (&opened.sim, self.net.cable()) {
+            let place = self.network();
+            self.place(project, opened, &net, &place, &mut slots)?;
+            if let (Some(sim), Some(to)) = (&opened.sim, place.cable()) {
                 cables.extend(Cable::net(&sim.function, to).map_err(at("--net"))?);
             }
         }

@@ -43,7 +43,11 @@ pub struct Loaded<'a> {
     then: Vec<(Slot, &'a Manifest)>,
     sim: Option<Simulated>,
     app: &'a Manifest,
+    /// Ends a run that has no end of its own.
+    until: Option<Until<'a>>,
 }
+
+type Until<'a> = Box<dyn Fn() -> bool + Send + Sync + 'a>;
 
 /// Writes registers of the app in a slot.
 pub fn set_registers(slot: &Slot, app: &Manifest, values: &Values) -> Result<()> {
@@ -79,7 +83,12 @@ impl<'a> Loaded<'a> {
         };
         slot.load(image)?;
         set_registers(&slot, app, values)?;
-        Ok(Loaded { slot, then: Vec::new(), sim: opened.sim.clone(), app })
+        Ok(Loaded { slot, then: Vec::new(), sim: opened.sim.clone(), app, until: None })
+    }
+
+    /// A run also ends when this returns true.
+    pub fn until(&mut self, over: impl Fn() -> bool + Send + Sync + 'a) {
+        self.until = Some(Box::new(over));
     }
 
     /// Adds an app behind the others, in a slot of its own.
@@ -181,8 +190,8 @@ impl<'a> Loaded<'a> {
             }
             return job.run();
         }
-        let mut job =
-            StreamJob::new(&self.slot).on_progress(progress).stop_if(crate::process::signals::waiting);
+        let over = || crate::process::signals::waiting() || self.until.as_ref().is_some_and(|over| over());
+        let mut job = StreamJob::new(&self.slot).on_progress(progress).stop_if(over);
         job = self.then.iter().fold(job, |job, (slot, _)| job.then(slot));
         for (port, from) in &routes.inputs {
             job = job.input(*port, from.clone());

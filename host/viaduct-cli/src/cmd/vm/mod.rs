@@ -50,7 +50,7 @@ const MGMT: &str = "mgmt";
 ///
 /// The guest is unpacked from Debian packages into a cache folder the first time (about a minute, no root needed).
 #[derive(clap::Args)]
-#[command(group = crate::functions::connect::connecting().conflicts_with("card"))]
+#[command(group = crate::functions::connect::connecting(true).conflicts_with("card"))]
 pub struct Args {
     /// Kernel: 6.12 (Debian 13), 6.1 (Debian 12) or new (the newest packaged)
     #[arg(long, value_name = "NAME", default_value = "6.12", value_parser = KERNELS)]
@@ -276,7 +276,7 @@ fn connections(args: &Args, wanted: &[&str], project: &Project) -> Result<Option
     }
     let mut connect = args.connect.clone();
     if !wanted.contains(&"net") {
-        connect.net = Place::None;
+        connect.net = Some(Place::None);
     }
     if !wanted.contains(&"blk") {
         connect.disk = DiskSpec::None;
@@ -307,7 +307,10 @@ impl ServedCard {
         wanted: &[&str],
         folder: &Path,
     ) -> Result<Self> {
-        let sim = crate::card::simulated(project, args.profile.as_deref(), Variant::Functions)?;
+        let line = args.connect.line;
+        let (profile, variant) = (args.profile.as_deref(), Variant::Functions);
+        let sim =
+            crate::card::simulated_with(project, profile, variant, |profile| line.apply(&mut profile.board))?;
         let function = Arc::clone(&sim.function);
         args.connect.offer(&function)?;
         let watched = args.watch.begin(&sim, &args.files())?;
