@@ -63,7 +63,7 @@ pub struct Slot {
 }
 
 /// A PCI function.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Function {
     /// Its name.
     pub name: String,
@@ -87,8 +87,51 @@ pub struct Function {
     pub rx_packets: u64,
     /// Bytes in them.
     pub rx_bytes: u64,
-    /// Packets that were dropped because it was too slow.
+    /// Packets that were dropped because it was too slow, or that were no valid frames.
     pub rx_drops: u64,
+    /// The Ethernet line at its board port, if it has one.
+    #[serde(default)]
+    pub line: Option<Line>,
+}
+
+/// An Ethernet line.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Line {
+    /// Bits that it carries in a second.
+    pub bits_per_second: u64,
+    /// Its link is up.
+    pub up: bool,
+    /// Seconds of the card's time that frames from the card, with preamble and gap, have taken of it.
+    pub tx_seconds: f64,
+    /// The same for frames to the card.
+    pub rx_seconds: f64,
+    /// Frames from the card that were dropped, by cause.
+    pub tx_dropped: Dropped,
+    /// Frames to the card that were dropped, by cause.
+    pub rx_dropped: Dropped,
+}
+
+/// Frames that were dropped, by cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Dropped {
+    /// Shorter than a frame of Ethernet.
+    pub short: u64,
+    /// Longer than the port is set to.
+    pub long: u64,
+    /// Their frame check sequence was wrong.
+    pub fcs: u64,
+    /// The link was down.
+    pub link: u64,
+    /// There was no room for them where they arrived.
+    pub room: u64,
+}
+
+impl Dropped {
+    /// Names of the causes, and their numbers.
+    pub fn causes(&self) -> [(&'static str, u64); 5] {
+        let Self { short, long, fcs, link, room } = *self;
+        [("short", short), ("long", long), ("fcs", fcs), ("link", link), ("room", room)]
+    }
 }
 
 impl Snapshot {
@@ -123,6 +166,26 @@ impl Snapshot {
             rx_packets: f.rx_packets,
             rx_bytes: f.rx_bytes,
             rx_drops: f.rx_drops,
+            line: (f.line_bytes_per_second > 0).then(|| Line {
+                bits_per_second: 8 * f.line_bytes_per_second,
+                up: f.link_up != 0,
+                tx_seconds: picoseconds(f.tx_busy_ps),
+                rx_seconds: picoseconds(f.rx_busy_ps),
+                tx_dropped: Dropped {
+                    short: f.tx_short,
+                    long: f.tx_long,
+                    fcs: 0,
+                    link: f.tx_down,
+                    room: f.tx_full,
+                },
+                rx_dropped: Dropped {
+                    short: f.rx_short,
+                    long: f.rx_long,
+                    fcs: f.rx_fcs,
+                    link: f.rx_down,
+                    room: f.rx_full,
+                },
+            }),
         };
         Self {
             board: board.to_owned(),

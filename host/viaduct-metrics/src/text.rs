@@ -128,7 +128,47 @@ impl Collector for Counters {
         counter(to, "port", "Bytes through the board port of a function.", Some(Unit::Bytes), bytes)?;
         let drops = of_functions(("direction", "tx"), |f| f.tx_drops)
             .chain(of_functions(("direction", "rx"), |f| f.rx_drops));
-        counter(to, "port_drops", "Packets that were dropped at the board port of a function.", None, drops)
+        counter(to, "port_drops", "Packets that were dropped at the board port of a function.", None, drops)?;
+        self.lines(to)
+    }
+}
+
+impl Counters {
+    /// Ethernet lines at board ports.
+    fn lines(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let lines = || self.0.functions.iter().filter_map(|f| Some((f.name.as_str(), f.line.as_ref()?)));
+        let up = lines().map(|(name, line)| ([("function", name)], f64::from(u8::from(line.up))));
+        gauge(to, "port_link_up", "The link of an Ethernet port is up.", up)?;
+        let rates = lines().map(|(name, line)| ([("function", name)], line.bits_per_second as f64));
+        gauge(to, "port_line_bits_per_second", "What an Ethernet line carries.", rates)?;
+        let mut metric = to.encode_descriptor(
+            "port_line_busy",
+            "Time of the card in which frames took an Ethernet line, with preamble and gap.",
+            Some(&Unit::Seconds),
+            prometheus_client::metrics::MetricType::Counter,
+        )?;
+        for (name, line) in lines() {
+            for (direction, seconds) in [("tx", line.tx_seconds), ("rx", line.rx_seconds)] {
+                let labels = [("direction", direction), ("function", name)];
+                ConstCounter::new(seconds).encode(metric.encode_family(&Labels(&labels))?)?;
+            }
+        }
+        let dropped = lines().flat_map(|(name, line)| {
+            [("tx", line.tx_dropped), ("rx", line.rx_dropped)].into_iter().flat_map(
+                move |(direction, dropped)| {
+                    dropped.causes().map(|(cause, count)| {
+                        ([("cause", cause), ("direction", direction), ("function", name)], count)
+                    })
+                },
+            )
+        });
+        counter(
+            to,
+            "port_line_drops",
+            "Frames that were dropped at an Ethernet port, by cause.",
+            None,
+            dropped,
+        )
     }
 }
 
@@ -164,7 +204,7 @@ fn gauge<'a, L: AsRef<[(&'static str, &'a str)]>>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::snapshot::{Channel, Link};
+    use crate::snapshot::{Channel, Dropped, Line, Link};
 
     #[test]
     fn every_counter_has_a_line_with_its_value() {
@@ -184,6 +224,13 @@ mod tests {
                 name: "net".into(),
                 rx_drops: 3,
                 interrupts: 5,
+                line: Some(Line {
+                    bits_per_second: 10_000_000_000,
+                    up: true,
+                    rx_seconds: 0.125,
+                    rx_dropped: Dropped { fcs: 3, ..Dropped::default() },
+                    ..Line::default()
+                }),
                 ..Function::default()
             }],
         };
@@ -201,6 +248,11 @@ mod tests {
             "viaduct_slot_bytes_total{port=\"memory_write\",slot=\"0\"} 4096",
             "viaduct_interrupts_total{function=\"net\"} 5",
             "viaduct_port_drops_total{function=\"net\",direction=\"rx\"} 3",
+            "viaduct_port_link_up{function=\"net\"} 1.0",
+            "viaduct_port_line_bits_per_second{function=\"net\"} 10000000000.0",
+            "viaduct_port_line_busy_seconds_total{direction=\"rx\",function=\"net\"} 0.125",
+            "viaduct_port_line_drops_total{cause=\"fcs\",direction=\"rx\",function=\"net\"} 3",
+            "viaduct_port_line_drops_total{cause=\"long\",direction=\"tx\",function=\"net\"} 0",
             "# EOF",
         ] {
             assert!(text.lines().any(|l| l == line), "{line}\n{text}");

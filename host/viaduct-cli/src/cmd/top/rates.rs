@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use viaduct_metrics::{Function, Slot, Snapshot};
+use viaduct_metrics::{Function, Line, Slot, Snapshot};
 use viaductd::{SlotView, View};
 
 use crate::managed::{shares, state, user};
@@ -90,6 +90,31 @@ impl Rates {
                 count(new.tx_drops.saturating_add(new.rx_drops), old.tx_drops.saturating_add(old.rx_drops)),
             ]
         });
+        let lines = new.functions.iter().enumerate().filter_map(|(number, new)| {
+            let line = new.line?;
+            let old = old.functions.get(number).and_then(|old| old.line).unwrap_or_default();
+            let percent = |new, old| format!("{:.0} %", 100.0 * share(new, old));
+            let dropped = |line: &Line| {
+                let both = line.tx_dropped.causes().into_iter().zip(line.rx_dropped.causes());
+                both.map(|((_, tx), (_, rx))| tx.saturating_add(rx)).collect::<Vec<u64>>()
+            };
+            let mut row = vec![
+                format!("{} {}G", plain(&new.name), line.bits_per_second as f64 / 1e9),
+                if line.up { "up" } else { "down" }.to_owned(),
+                percent(line.tx_seconds, old.tx_seconds),
+                percent(line.rx_seconds, old.rx_seconds),
+            ];
+            let counts = dropped(&line).into_iter().zip(dropped(&old));
+            row.extend(counts.map(|(new, old)| count(new, old)));
+            Some(row)
+        });
+        let lines = Table {
+            name: "Ethernet, share of the line; dropped frames",
+            heads: vec!["link", "out", "in", "short", "long", "damaged", "link down", "no room"],
+            rows: lines.collect(),
+        };
+        // A card without functions has no line.
+        let lines = (!lines.rows.is_empty()).then_some(lines);
         let speed = cycles as f64 / wall.as_secs_f64().max(1e-9);
         let state = if restarted { ", started anew" } else { "" };
         Self {
@@ -103,7 +128,7 @@ impl Rates {
                 share(new.link.from_card_seconds, old.link.from_card_seconds),
                 share(new.link.to_card_seconds, old.link.to_card_seconds),
             ]),
-            tables: vec![
+            tables: [
                 Table {
                     name: "slots, bytes per cycle",
                     heads: vec!["app", "input", "output", "mem read", "mem write"],
@@ -128,7 +153,10 @@ impl Rates {
                     ],
                     rows: functions.collect(),
                 },
-            ],
+            ]
+            .into_iter()
+            .chain(lines)
+            .collect(),
         }
     }
 
@@ -265,6 +293,26 @@ mod tests {
         assert!((link[0] - 0.5).abs() < 1e-9 && link[1] == 0.0);
         assert!(rates.card.contains("2000 cycles since the last look, 1000 a second"), "{}", rates.card);
         assert!(rates.text().contains("link: from the card 50 %"));
+    }
+
+    #[test]
+    fn a_line_has_its_share_and_what_it_dropped() {
+        let with = |cycles: u64, seconds: f64, room: u64| {
+            let rx_dropped = viaduct_metrics::Dropped { room, ..Default::default() };
+            let line = Line {
+                bits_per_second: 10_000_000_000,
+                up: true,
+                rx_seconds: seconds,
+                rx_dropped,
+                ..Line::default()
+            };
+            let net = Function { name: "net".into(), line: Some(line), ..Function::default() };
+            Snapshot { functions: vec![net], ..at(cycles, 0) }
+        };
+        // 250 cycles are a microsecond.
+        let rates = Rates::between(&with(1000, 1e-6, 3), &with(2000, 2e-6, 7), Duration::from_secs(1));
+        let expected = ["net 10G", "up", "0 %", "25 %", "0", "0", "0", "0", "4"];
+        assert_eq!(rates.tables[3].rows, [expected.map(str::to_owned).to_vec()]);
     }
 
     #[test]
