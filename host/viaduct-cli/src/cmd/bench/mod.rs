@@ -120,7 +120,16 @@ impl Scale {
         fill: 8 << 20,
         calibrate_large: 8 << 20,
         calibrate_small: 2 << 20,
-        vio: vio::VioScale { messages: &[64, 4 << 10, 64 << 10, 4 << 20], each: 100 },
+        vio: vio::VioScale {
+            messages: &[64, 4 << 10, 64 << 10, 4 << 20],
+            each: 100,
+            ethernet: vio::EthernetScale {
+                gbps: &[1, 10, 100],
+                frames: &[64, 72, 128, 256, 512, 1024, 1518, 9018],
+                bytes: 512 << 10,
+                least: 128,
+            },
+        },
         virtio_all: true,
     };
     const QUICK: Self = Self {
@@ -135,7 +144,16 @@ impl Scale {
         fill: 1 << 20,
         calibrate_large: 256 << 10,
         calibrate_small: 32 << 10,
-        vio: vio::VioScale { messages: &[64, 16 << 10], each: 10 },
+        vio: vio::VioScale {
+            messages: &[64, 16 << 10],
+            each: 10,
+            ethernet: vio::EthernetScale {
+                gbps: &[10, 100],
+                frames: &[64, 1518],
+                bytes: 32 << 10,
+                least: 16,
+            },
+        },
         virtio_all: false,
     };
 }
@@ -184,7 +202,7 @@ pub fn run(args: Args) -> Result {
             What::Dma => dma::dma(&project, &card, &open()?, &scale, &mut plots)?,
             What::Mem => mem::mem(&project, &open()?, &scale, &mut plots)?,
             What::Apps => apps::apps(&project, &open()?, scale.app, &mut plots)?,
-            What::Vio => vio::vio(&project, &open()?, &scale.vio, &mut plots)?,
+            What::Vio => vio::vio(&project, &card, &open()?, &scale.vio, &mut plots)?,
         };
         if !args.json {
             for f in &new {

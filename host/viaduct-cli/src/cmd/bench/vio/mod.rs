@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `viaduct bench vio`: streams between apps on the card, and apps that share the link.
+//! `viaduct bench vio`: streams between apps on the card, apps that share the link, and frames through the Ethernet port.
 
+mod ethernet;
 mod tenants;
 
 use viaduct::{Endpoint, OutLength, SharedBytes, Slot, StreamJob};
 use viaduct_build::Project;
 
+pub use self::ethernet::EthernetScale;
 use super::{Figure, image, size_of, wrong};
-use crate::card::Opened;
+use crate::card::{CardArgs, Opened};
 use crate::cmd::bench::plot::{Form, Kind, Plot};
 use crate::fail::Result;
 use crate::random::Random;
@@ -21,11 +23,14 @@ pub struct VioScale {
     pub messages: &'static [usize],
     /// Messages of each app that shares the link.
     pub each: u64,
+    /// Frames of Ethernet.
+    pub ethernet: EthernetScale,
 }
 
 /// Messages through one to four apps in sequence: on the card, and by host memory between any two, as without routes.
 pub fn vio(
     project: &Project,
+    card: &CardArgs,
     opened: &Opened,
     scale: &VioScale,
     plots: &mut Vec<Plot>,
@@ -89,6 +94,7 @@ pub fn vio(
     }
     drop(slots);
     figures.extend(tenants::tenants(project, opened, scale.each, plots)?);
+    figures.extend(ethernet::ethernet(project, card, &scale.ethernet)?);
     Ok(figures)
 }
 
