@@ -13,8 +13,6 @@ use crate::fail::{Failure, Result, at, usage};
 use crate::job::Outcome;
 use crate::route::Route;
 
-/// The endpoint.
-pub const ETHERNET: &str = "eth:";
 /// Cycles without a frame after which a line is idle, though the app is not.
 const IDLE: u64 = 1_000_000;
 /// Cycles in which the largest buffer of a port is empty, at 1 Gbit/s.
@@ -70,15 +68,10 @@ pub struct EthernetArgs {
     line: LineArgs,
 }
 
-/// Whether a route leads to Ethernet.
-fn is_ethernet(route: &Route) -> bool {
-    route.endpoint.starts_with(ETHERNET)
-}
-
 impl EthernetArgs {
     /// Whether routes lead to Ethernet; fails if the options do not fit to that.
     pub fn is_used(&self, ins: &[Route], outs: &[Route], card: &CardSpec, check: bool) -> Result<bool> {
-        let used = ins.iter().chain(outs).any(is_ethernet);
+        let used = ins.iter().chain(outs).any(Route::is_ethernet);
         if *self != Self::default() {
             if !used {
                 return usage("--net, --line and --max-frame are for an app with --in eth: or --out eth:");
@@ -107,7 +100,7 @@ impl EthernetArgs {
         let to = self.net.as_ref().unwrap_or(&Net::None);
         let cable = Cable::net_run_by(&card, to, Runner::Caller).map_err(at("--net"))?;
         let before = card.function_counters(NET).unwrap_or_default();
-        let (receives, sends) = (ins.iter().any(is_ethernet), outs.iter().any(is_ethernet));
+        let (receives, sends) = (ins.iter().any(Route::is_ethernet), outs.iter().any(Route::is_ethernet));
         Ok(Ethernet { card: Some(card), cable, before, receives, sends, last: Mutex::default() })
     }
 }

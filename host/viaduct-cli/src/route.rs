@@ -49,6 +49,11 @@ impl Route {
         self.endpoint == STANDARD || matches!(self.file(), Some("/dev/stdin" | "/dev/stdout"))
     }
 
+    /// Whether it leads to the board's Ethernet port.
+    pub fn is_ethernet(&self) -> bool {
+        self.endpoint.starts_with(ETHERNET)
+    }
+
     /// Its name for messages: the path of a file.
     pub fn name(&self) -> &str {
         self.file().unwrap_or(&self.endpoint)

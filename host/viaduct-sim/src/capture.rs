@@ -414,3 +414,158 @@ impl FrameSink for CaptureSink {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const WITH_FCS: u32 = 1 << 26 | 2 << 28;
+
+    fn pcap(frames: &[(u32, &[u8])], link: u32) -> Vec<u8> {
+        let mut data = Vec::new();
+        for word in [0xa1b2_3c4d, 4 << 16 | 2, 0, 0, 65_535, link] {
+            data.extend_from_slice(&u32::to_le_bytes(word));
+        }
+        for (nanoseconds, frame) in frames {
+            for word in [0, *nanoseconds, frame.len() as u32, frame.len() as u32] {
+                data.extend_from_slice(&word.to_le_bytes());
+            }
+            data.extend_from_slice(frame);
+        }
+        data
+    }
+
+    fn pcapng(frames: &[&[u8]], resolution: u8) -> Vec<u8> {
+        let block = |kind: u32, body: &[u8]| {
+            let mut body = body.to_vec();
+            body.resize(body.len().next_multiple_of(4), 0);
+            let len = (12 + body.len() as u32).to_le_bytes();
+            [&kind.to_le_bytes()[..], &len, &body, &len].concat()
+        };
+        let mut data =
+            block(0x0a0d_0d0a, &[[0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0].as_slice(), &[0xff; 8]].concat());
+        let resolution = [9, 0, 1, 0, resolution, 0, 0, 0, 0, 0, 0, 0];
+        data.extend(block(1, &[[1, 0, 0, 0, 0, 0, 0, 0].as_slice(), &resolution].concat()));
+        for (k, frame) in (0u32..).zip(frames) {
+            let len = (frame.len() as u32).to_le_bytes();
+            let head = [0u32.to_le_bytes(), 0u32.to_le_bytes(), k.to_le_bytes(), len, len].concat();
+            data.extend(block(6, &[&head[..], frame].concat()));
+        }
+        data
+    }
+
+    /// The frames of a file with these bytes, and the error at its end.
+    fn frames(data: &[u8], pace: Pace) -> (Vec<(FrameInfo, Vec<u8>)>, Option<String>) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), data).unwrap();
+        let trouble = Trouble::default();
+        let mut source = match CaptureSource::open(file.path(), pace, trouble.clone()) {
+            Ok(source) => source,
+            Err(error) => return (Vec::new(), Some(error.to_string())),
+        };
+        let (mut all, mut frame) = (Vec::new(), Vec::new());
+        while let Some(info) = source.next(&mut frame) {
+            assert!((1..=LONGEST_SENT).contains(&frame.len()) && info.after <= LONGEST_REPLAY);
+            all.push((info, std::mem::take(&mut frame)));
+        }
+        assert!(source.next(&mut frame).is_none(), "the end is the end");
+        (all, trouble.get())
+    }
+
+    #[test]
+    fn frames_have_what_they_had_on_the_line() {
+        let (long, short) = ([7; 100], [8; 42]);
+        let (got, trouble) = frames(&pcap(&[(500, &long), (1500, &short)], 1), Pace::Stamps);
+        assert_eq!(trouble, None);
+        assert_eq!(got[0], (FrameInfo::default(), long.to_vec()));
+        let mut padded = short.to_vec();
+        padded.resize(LEAST, 0);
+        assert_eq!(got[1], (FrameInfo { after: Duration::from_nanos(1000), damaged: false }, padded));
+
+        let sum = crc32fast::hash(&long).to_le_bytes();
+        let (good, bad) = ([&long[..], &sum].concat(), [&long[..], &[0; 4]].concat());
+        let (got, trouble) =
+            frames(&pcap(&[(0, &good), (0, &bad), (0, &short), (0, &[1; 3])], 1 | WITH_FCS), Pace::Line);
+        assert_eq!(trouble, None);
+        let damaged: Vec<bool> = got.iter().map(|(info, _)| info.damaged).collect();
+        assert_eq!(damaged, [false, true, true, true]);
+        let lengths: Vec<usize> = got.iter().map(|(_, frame)| frame.len()).collect();
+        assert_eq!(lengths, [100, 100, 38, 3], "what is short stays short");
+    }
+
+    #[test]
+    fn time_stamps_have_their_unit() {
+        let frames_of = |resolution| frames(&pcapng(&[&[1; 60], &[2; 60]], resolution), Pace::Stamps);
+        for (resolution, nanoseconds) in [(9, 1), (6, 1000), (3, 1_000_000), (0x80 | 10, 976_562), (12, 0)] {
+            let (got, trouble) = frames_of(resolution);
+            assert_eq!((trouble, got.len()), (None, 2), "{resolution}");
+            assert_eq!(got[1].0.after, Duration::from_nanos(nanoseconds), "{resolution}");
+        }
+        for resolution in [20, 127, 0x80 | 64] {
+            assert!(frames_of(resolution).1.unwrap().contains("finer than any clock"), "{resolution}");
+        }
+    }
+
+    #[test]
+    fn an_error_names_file_and_frame() {
+        let whole = pcap(&[(0, &[1; 60]), (0, &[2; 60])], 1);
+        for end in 0..whole.len() {
+            let (got, trouble) = frames(&whole[..end], Pace::Line);
+            // A capture may end between two frames.
+            let between = [24, 100].contains(&end);
+            assert_eq!(trouble.is_none(), between, "{end}");
+            assert_eq!(got.len(), usize::from(end >= 100), "{end}");
+        }
+        let whole = pcapng(&[&[1; 60]], 9);
+        for end in 0..whole.len() {
+            let (got, trouble) = frames(&whole[..end], Pace::Line);
+            let between = [28, 60].contains(&end);
+            assert!(got.is_empty() && trouble.is_none() == between, "{end}: {trouble:?}");
+        }
+        for (link, why) in [(105, "link type 105"), (1 | 1 << 26 | 1 << 28, "FCS of 16 bits")] {
+            assert!(frames(&pcap(&[], link), Pace::Line).1.unwrap().contains(why));
+        }
+    }
+
+    #[test]
+    fn interfaces_have_an_end() {
+        let head = &pcapng(&[], 9)[..];
+        let (section, interface) = head.split_at(28);
+        let data = [section, &interface.repeat(INTERFACES + 1)].concat();
+        assert!(frames(&data, Pace::Line).1.unwrap().contains("more interfaces"));
+    }
+
+    #[test]
+    fn a_full_device_is_the_first_error() {
+        let trouble = Trouble::default();
+        let mut sink = CaptureSink::create(Path::new("/dev/full"), None, trouble.clone()).unwrap();
+        for _ in 0..100 {
+            sink.put(&[0; 1514], Duration::ZERO);
+        }
+        sink.end();
+        assert!(trouble.get().unwrap().starts_with("/dev/full: No space left"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_are_too_odd_for_a_capture(noise in proptest::collection::vec(any::<u8>(), 0..300)) {
+            frames(&noise, Pace::Line);
+            for head in [pcap(&[(0, &[1; 60])], 1), pcapng(&[&[1; 60]], 9)] {
+                frames(&[&head[..], &noise].concat(), Pace::Stamps);
+            }
+        }
+
+        #[test]
+        fn nor_is_a_capture_with_changes(changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
+            for mut data in [pcap(&[(0, &[1; 60]), (9, &[2; 61])], 1 | WITH_FCS), pcapng(&[&[1; 60], &[2; 61]], 9)] {
+                for (at, byte) in &changes {
+                    let at = at.index(data.len());
+                    data[at] = *byte;
+                }
+                frames(&data, Pace::Line);
+                frames(&data, Pace::Stamps);
+            }
+        }
+    }
+}

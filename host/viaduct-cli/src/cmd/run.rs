@@ -191,11 +191,11 @@ pub fn run(args: Args) -> Result {
     if let Some(kind) = virtio::function_of(&app, &args.what.ins, &args.what.outs, &args.card.card)? {
         return serve(&args, &app, &origin, kind);
     }
+    let frames = args.ethernet.is_used(&args.what.ins, &args.what.outs, &args.card.card, args.what.check)?;
     let prepared = args.what.prepare(app)?;
     if args.json && prepared.routes.to_standard() {
         return usage("--json and an output both go to standard output; give the output a file");
     }
-    let frames = args.ethernet.is_used(&args.what.ins, &args.what.outs, &args.card.card, args.what.check)?;
     // A run without an end of its own is ended by a signal. Before any thread is started.
     let _signals = if frames { Some(Signals::take()?) } else { None };
     let opened = if frames && args.card.card == CardSpec::Sim {

@@ -120,6 +120,9 @@ impl Routes {
                 Ok(())
             }
             many => {
+                if many.iter().any(|route| route.is_ethernet()) {
+                    return usage("eth: is for an input without other routes: its frames are the messages");
+                }
                 let mut lanes = Lanes::new(app, name)?;
                 for route in many {
                     if check {
