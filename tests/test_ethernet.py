@@ -2,6 +2,7 @@
 """`eth:`: frames through the board's Ethernet port to apps and back, at the pace of the line; captures of any content."""
 
 import hashlib
+import itertools
 import json
 import random
 import re
@@ -17,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
 import viaduct
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -103,7 +105,7 @@ def test_frames_pass_an_app_at_the_pace_of_the_line(tmp_path: Path, frames: list
     busy = sum(len(frame) + AROUND for frame in frames[1:]) * 8 / gbps
     waited = (came[-1][0] - came[0][0]) - busy
     assert -2 <= waited <= (1538 + 64) * 8 / gbps + 100
-    for (earlier, _), (later, frame) in zip(came, came[1:], strict=False):
+    for (earlier, _), (later, frame) in itertools.pairwise(came):
         assert later - earlier >= (len(frame) + AROUND) * 8 // gbps - 1, "faster than the line"
 
 
