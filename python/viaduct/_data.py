@@ -25,7 +25,7 @@ class HasFileno(Protocol):
 
 
 Endpoint = str | os.PathLike[str] | HasFileno
-"""A path object; text as on the command line: `file:PATH`, `-`, `fd:NUMBER`, `card:ADDRESS+LENGTH`; or an object with a
+"""A path object; text as on the command line: `file:PATH`, `-`, `fd:NUMBER`, `card:ADDRESS+LENGTH`, `eth:`; or an object with a
 descriptor, which is read or written from its position (data buffered by Python is not seen), and stays open."""
 
 

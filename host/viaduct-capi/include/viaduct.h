@@ -220,8 +220,10 @@ int viaduct_write32(viaduct_slot* slot, uint32_t offset, uint32_t value);
  *   "-"                    standard input, or standard output
  *   "card:ADDRESS+LENGTH"  a range of card memory
  *   "host:SIZE"            SIZE zero bytes as input; an output of any length is dropped
+ *   "eth:"                 the board's Ethernet port, on the card: each frame is a message
  * Endpoints without a reliable length (FIFOs, devices, descriptors, files of /proc) are streams: they are
- * read to their end, or written in order, and waiting for their other end does not count as a hang. */
+ * read to their end, or written in order, and waiting for their other end does not count as a hang. If all
+ * streams of a run lead to Ethernet, it lasts until its progress function stops it, and returns 0 then. */
 typedef struct viaduct_route {
   const char* port;     /* name of the stream; NULL: the first of that direction */
   int32_t direction;    /* VIADUCT_IN or VIADUCT_OUT */
