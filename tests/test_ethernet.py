@@ -412,3 +412,29 @@ def test_a_clients_card_has_only_a_line(tmp_path: Path):
         done = subprocess.run(args, capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT, check=False)
         assert done.returncode == 2
         assert "cannot be used with '--net <WHERE>', unless that is the other end" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("net", "told"),
+    [("pcap:{0}/in,{0}/out", "captures: frames from {0}/in, to {0}/out"), ("loop", "a plug that sends back")],
+)
+def test_the_network_device_is_on_such_a_line(tmp_path: Path, frames: list[bytes], net: str, told: str):
+    """Its driver is missing: no frame comes, and the card ends properly."""
+    write(tmp_path / "in", ((0, frame) for frame in frames))
+    args = command("card", "--functions", tmp_path / "f", "--net", net.format(tmp_path), "--uart", "none")
+    process = subprocess.Popen(args, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout
+    assert "functions in" in process.stdout.readline()
+    assert told.format(tmp_path) in process.stdout.readline()
+    time.sleep(0.5)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0 and said == "", said
+    assert "pcap" not in net or read(tmp_path / "out") == []
+
+
+def test_the_line_belongs_to_the_process_of_the_card(tmp_path: Path):
+    for option in (["--line", "10G"], ["--max-frame", "1518"], ["--net", "loop"]):
+        args = command("vm", "--card", tmp_path, *option, "--", "true")
+        done = subprocess.run(args, capture_output=True, text=True, timeout=PATIENCE, cwd=ROOT, check=False)
+        assert done.returncode == 2 and "cannot be used with" in done.stderr

@@ -46,6 +46,7 @@ class Target:
 
 
 TARGETS = {
+    "capture": Target(512, 20_000),
     "card": Target(1024, 20_000),
     "config": Target(512, 20_000),
     "daemon": Target(512, 200_000),

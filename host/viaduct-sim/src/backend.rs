@@ -23,8 +23,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use viaduct_pci::{PciError, SocketFile};
 
-use crate::capture::{CaptureSink, CaptureSource, Trouble};
-pub use crate::capture::{Captures, Pace};
+use crate::capture::{CaptureSink, Trouble};
+pub use crate::capture::{CaptureSource, Captures, Pace};
 use crate::card::SimCard;
 use crate::kinds::{CONSOLE, NET};
 use crate::line::{Line, LinkState};
@@ -219,7 +219,7 @@ impl Cable {
         let trouble = Trouble::new(runner == Runner::Cable);
         let Captures { input, output, pace } = captures;
         let source = match input {
-            Some(path) => CaptureSource::open(path, *pace, trouble.clone())?,
+            Some(path) => CaptureSource::open_with(path, *pace, trouble.clone())?,
             None => CaptureSource::none(trouble.clone()),
         };
         let sink = match output {

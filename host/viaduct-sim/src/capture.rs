@@ -252,8 +252,8 @@ impl Reader {
     }
 }
 
-/// Frames of a file.
-pub(crate) struct CaptureSource {
+/// The frames of a capture, in the format pcap or pcapng.
+pub struct CaptureSource {
     path: PathBuf,
     /// `None`: no more frames come.
     reader: Option<Reader>,
@@ -265,7 +265,16 @@ pub(crate) struct CaptureSource {
 
 impl CaptureSource {
     /// Opens a capture: one that is none is an error, with its path.
-    pub fn open(path: &Path, pace: Pace, trouble: Trouble) -> io::Result<Self> {
+    pub fn open(path: &Path, pace: Pace) -> io::Result<Self> {
+        Self::open_with(path, pace, Trouble::default())
+    }
+
+    /// What is wrong with the frame at which the source has ended, with path and number; `None` if it was the last one.
+    pub fn error(&self) -> Option<String> {
+        self.trouble.get()
+    }
+
+    pub(crate) fn open_with(path: &Path, pace: Pace, trouble: Trouble) -> io::Result<Self> {
         let open = || {
             // Opening a FIFO would wait for its other end.
             let flags = libc::O_NONBLOCK | libc::O_CLOEXEC;
@@ -280,7 +289,7 @@ impl CaptureSource {
     }
 
     /// A line that nothing comes from.
-    pub fn none(trouble: Trouble) -> Self {
+    pub(crate) fn none(trouble: Trouble) -> Self {
         Self { path: PathBuf::new(), reader: None, pace: Pace::Line, first: None, number: 0, trouble }
     }
 }
@@ -459,8 +468,7 @@ mod tests {
     fn frames(data: &[u8], pace: Pace) -> (Vec<(FrameInfo, Vec<u8>)>, Option<String>) {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), data).unwrap();
-        let trouble = Trouble::default();
-        let mut source = match CaptureSource::open(file.path(), pace, trouble.clone()) {
+        let mut source = match CaptureSource::open(file.path(), pace) {
             Ok(source) => source,
             Err(error) => return (Vec::new(), Some(error.to_string())),
         };
@@ -470,7 +478,7 @@ mod tests {
             all.push((info, std::mem::take(&mut frame)));
         }
         assert!(source.next(&mut frame).is_none(), "the end is the end");
-        (all, trouble.get())
+        (all, source.error())
     }
 
     #[test]
