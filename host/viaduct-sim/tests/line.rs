@@ -33,8 +33,11 @@ impl FrameSource for Numbered {
     }
 }
 
+/// When a frame had left, and the frame.
+type Sent = (Duration, Vec<u8>);
+
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<(Duration, Vec<u8>)>>>);
+struct Kept(Arc<Mutex<Vec<Sent>>>);
 
 impl FrameSink for Kept {
     fn put(&mut self, frame: &[u8], sent: Duration) {

@@ -105,7 +105,7 @@ pub fn ethernet(project: &Project, card: &CardArgs, scale: &EthernetScale) -> Re
         }
         for &frame in scale.frames {
             let count = (scale.bytes / frame).max(scale.least).min(4096);
-            figures.push(bench.from_card(frame, count)?);
+            figures.push(bench.of_card_memory(frame, count)?);
         }
     }
     Ok(figures)
@@ -154,7 +154,7 @@ impl Bench {
     }
 
     /// Frames in card memory that are sent by a command each.
-    fn from_card(&self, frame: usize, count: usize) -> Result<Figure> {
+    fn of_card_memory(&self, frame: usize, count: usize) -> Result<Figure> {
         let size = frame - FCS;
         let stride = (size as u64).next_multiple_of(64);
         let len = (stride * count as u64).next_multiple_of(PAGE);
