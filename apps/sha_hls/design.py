@@ -5,17 +5,15 @@
 # pyright: reportOperatorIssue=false, reportReturnType=false
 """SHA-256 (FIPS 180-4) of one message after the other, described in Amaranth; makes the Verilog of the app.
 
-    .venv/bin/python apps/sha_hls/design.py --data-width 512 --out sha_hls_app.v
+    PYTHONPATH=apps/common .venv/bin/python apps/sha_hls/design.py --data-width 512 --out sha_hls_app.v
 
 `viaduct build` calls it so. The ports are those of any app with one stream each way; a stream is a `strm_t` of via_pkg.
 """
 
-import argparse
 import math
-import tempfile
 from itertools import pairwise
-from pathlib import Path
 
+import flow
 from amaranth import (
     Array,
     Cat,
@@ -28,11 +26,7 @@ from amaranth import (
     ResetSignal,
     Signal,
 )
-from amaranth.back import rtlil
 from amaranth.hdl import Value
-from pyosys import libyosys as ys
-
-TOP = "sha_hls_app"
 
 
 def primes(count: int) -> list[int]:
@@ -212,30 +206,9 @@ class Sha256(Elaboratable):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data-width", type=int, choices=[64, 128, 256, 512], required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    args = parser.parse_args()
-    app = Sha256(args.data_width)
-    with tempfile.TemporaryDirectory() as folder:
-        source, made = Path(folder) / "design.il", Path(folder) / "design.v"
-        source.write_text(rtlil.convert(app, name=TOP, ports=app.ports(), emit_src=False))
-        design = ys.Design()
-        for command in (
-            f"read_rtlil {source}",
-            "proc",
-            "flatten",
-            "opt -full",
-            "opt_clean -purge",
-            f"write_verilog -noattr {made}",
-        ):
-            ys.run_pass(command, design)
-        # The linter's style is for what people write.
-        rules = ("UNUSEDSIGNAL", "WIDTHEXPAND", "WIDTHTRUNC", "PROCASSINIT", "CASEOVERLAP")
-        text = "".join(f"/* verilator lint_off {rule} */\n" for rule in rules) + made.read_text()
-    args.out.write_text(text)
+    app = flow.App(__file__)
+    design = Sha256(app.width)
+    app.write(flow.from_amaranth(app, design, design.ports()))
 
 
 if __name__ == "__main__":

@@ -111,6 +111,7 @@ def run(
     sources: list[str] | None = None,
     testcase: str | list[str] | None = None,
     inside: list[str] | None = None,
+    made: Path | None = None,
     coverage: bool = False,
     cxx_opt: str = CXX_OPT,
 ) -> None:
@@ -122,7 +123,7 @@ def run(
     test. `defines` sets the geometry (VIA_DATA_W, VIA_NUM_SLOTS, ...), `parameters` the parameters of `top`.
     `sources` are paths relative to the repository to read before it: packages other than via_pkg, .vlt files.
     `testcase` names the tests to run; all of them if None. Tests see the ports of `top`, what is in testbenches,
-    and what is in the modules that `inside` names. A large top with a short test is compiled best
+    and what is in the modules that `inside` names. `made` is a folder with a generated top. A large top with a short test is compiled best
     with `cxx_opt` "-O0". Raises if the build or any test fails.
     """
     test_path = Path(test_file).resolve()
@@ -138,6 +139,7 @@ def run(
     seed = int(os.environ.get("VIA_SEED") or random.randrange(SEED_MAX))
 
     folders = [
+        *([made] if made else []),
         test_path.parent / "tb",
         test_path.parent / "rtl",  # an app's
         ROOT / "build/regs",

@@ -210,10 +210,14 @@ impl Project {
         let Some(generator) = app.generator.as_ref().map(|g| app.dir.join(g)) else { return Ok(None) };
         let file = self.images(Variant::Fast).join(&app.name).join("gen").join(format!("{}.v", app.top));
         let stamp = file.with_extension("stamp");
+        let common = self.root.join("apps/common");
         // What it is made from, and what was made.
         let state = || {
             let mut hash = Sha256::new();
-            for input in [&generator, &self.root.join("tools/requirements.txt"), &file] {
+            let manifest = app.dir.join("app.toml");
+            let shared = common.join("flow.py");
+            let tools = self.root.join("tools/requirements.txt");
+            for input in [&generator, &manifest, &shared, &tools, &file] {
                 hash.update(std::fs::read(input).unwrap_or_default());
                 hash.update([0]);
             }
@@ -227,7 +231,7 @@ impl Project {
         // Another build may read the present file.
         let fresh = tempfile::NamedTempFile::new().map_err(Error::io(std::env::temp_dir()))?;
         let mut command = Command::new(venv_python(&self.root, &what)?);
-        command.arg(&generator).current_dir(&self.root);
+        command.arg(&generator).current_dir(&self.root).env("PYTHONPATH", &common);
         command.args(["--data-width", &geometry.data_width.to_string(), "--out"]).arg(fresh.path());
         // What it says is of no interest to the user, unless it fails.
         run(command, &what, "its messages are above", &mut |_| {})?;

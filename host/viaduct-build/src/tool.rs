@@ -158,9 +158,20 @@ fn reason(printed: &str, status: ExitStatus, usual: &str) -> (String, String) {
     if let Some((_, problem)) = last.split_once("error: ").filter(|(tool, _)| OURS.contains(tool)) {
         return (first_errors(before), problem.to_owned());
     }
+    let places = || before.lines().filter(|line| line.starts_with("  File \"") && status.signal().is_none());
+    // An app's generator: what is wrong is in the app, or with what it imports.
+    if let Some(place) = places().rfind(|line| line.contains("/apps/") && !line.contains("/apps/common/")) {
+        let module = last.strip_prefix("ModuleNotFoundError: No module named '");
+        let problem = match module.and_then(|m| m.strip_suffix('\'')) {
+            Some(module) => format!(
+                "Python has no module {module}; put its package into tools/requirements.txt if it is not there, and run `make setup`"
+            ),
+            None => format!("{} ({})", last.trim(), place.trim()),
+        };
+        return (String::new(), problem);
+    }
     // A tool that is itself damaged: Python says in the last line what is wrong, above it where.
-    let place = before.lines().rfind(|line| line.starts_with("  File \""));
-    if let Some(place) = place.filter(|_| status.signal().is_none()) {
+    if let Some(place) = places().next_back() {
         return (String::new(), format!("{} ({}); is the checkout complete?", last.trim(), place.trim()));
     }
     let problem = match status.signal() {
@@ -246,6 +257,22 @@ mod tests {
         assert_eq!(
             failure(&format!("{damaged}; exit 1")),
             "building x failed: ModuleNotFoundError: none (File \"a.py\", line 7, in <module>); is the checkout complete?"
+        );
+    }
+
+    #[test]
+    fn errors_of_an_apps_generator_are_the_apps() {
+        let printed = |error: &str| {
+            let trace = r#"Traceback\n  File "/x/apps/a/design.py", line 7, in <module>\n  File "/x/apps/common/flow.py", line 1\n"#;
+            failure(&format!(r#"printf '%b' '{trace}{error}\n' >&2; exit 1"#))
+        };
+        assert_eq!(
+            printed(r"ModuleNotFoundError: No module named \047pyrtl\047"),
+            "building x failed: Python has no module pyrtl; put its package into tools/requirements.txt if it is not there, and run `make setup`"
+        );
+        assert_eq!(
+            printed("TypeError: no"),
+            "building x failed: TypeError: no (File \"/x/apps/a/design.py\", line 7, in <module>)"
         );
     }
 
