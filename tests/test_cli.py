@@ -15,8 +15,9 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from xml.etree import ElementTree
 
 import pytest
@@ -69,8 +70,24 @@ def new_app() -> Iterator[str]:
     name = f"test_{os.getpid()}"
     ok("new", name)
     yield name
-    for folder in (f"apps/{name}", f"build/apps/{name}", f"build/tb/{name}_app.DATA_W64"):
-        shutil.rmtree(ROOT / folder, ignore_errors=True)
+    remove(name)
+
+
+@pytest.fixture(params=[(flow, like) for flow in ("amaranth", "pyrtl", "xls") for like in ("inc", "square")])
+def generated_app(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
+    """A new app of a generator, and the app that it is like."""
+    flow, like = request.param
+    name = f"test_{flow}_{like}_{os.getpid()}"
+    ok("new", name, "--flow", flow, "--like", like)
+    yield name, like
+    remove(name)
+
+
+def remove(app: str) -> None:
+    """Removes an app and what was built of it."""
+    shutil.rmtree(ROOT / "apps" / app)
+    for folder in [ROOT / "build/apps" / app, *(ROOT / "build/tb").glob(f"{app}[_.]*")]:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def env(root: Path) -> dict[str, str]:
@@ -573,8 +590,51 @@ def test_a_new_app_is_built_once_and_passes_its_test(new_app: str):
     image.write_bytes(b"damaged")
     ok("build", new_app)
     assert image.read_bytes() == content
-    tested = ok("test", new_app)
+    passes_its_test(new_app)
+
+
+def test_generated_apps_do_as_the_app_they_are_like(
+    generated_app: tuple[str, str], tmp_path: Path, golden: Callable[[str], ModuleType]
+):
+    app, like = generated_app
+    style = [
+        [ROOT / ".venv/bin/ruff", *words, ROOT / "apps" / app] for words in (["check"], ["format", "--check"])
+    ]
+    for command in style:
+        subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    source, out = tmp_path / "in", tmp_path / "out"
+    source.write_bytes(os.urandom(10_001))
+    ok("run", app, "--in", f"file:{source}", "--out", f"file:{out}", "--check")
+    assert out.read_bytes() == golden(like).model({"in": source.read_bytes()}, {})["out"]
+    manifest = ROOT / "apps" / app / "app.toml"
+    assert "up to date" in ok("build", app)
+    manifest.write_text(manifest.read_text() + "\n")
+    assert "generating" in ok("build", app)
+
+
+def passes_its_test(app: str) -> None:
+    tested = ok("test", app)
     assert tested.count("bytes compared") == 16 and "WRONG" not in tested and " passed" in tested
+
+
+@pytest.mark.parametrize("generated_app", [("xls", "inc")], indirect=True)
+def test_a_generated_app_passes_its_test(generated_app: tuple[str, str]):
+    passes_its_test(generated_app[0])
+
+
+@pytest.mark.long
+def test_every_generated_app_passes_its_test(generated_app: tuple[str, str]):
+    passes_its_test(generated_app[0])
+
+
+def test_a_generator_that_is_not_installed_is_named(project: Path):
+    (project / "apps/common").symlink_to(ROOT / "apps/common")
+    ok("new", "other", "--flow", "pyrtl", env=env(project))
+    design = project / "apps/other/design.py"
+    design.write_text(design.read_text().replace("from pyrtl import", "from no_such_generator import"))
+    fails(1, "Python has no module no_such_generator; put its package", "build", "other", env=env(project))
+    fails(2, "'vhdl' for '--flow", "new", "more", "--flow", "vhdl", env=env(project))
+    fails(2, "were not provided", "new", "more", "--like", "inc", env=env(project))
 
 
 # ---------------------------------------------------------------- on the card

@@ -4,7 +4,7 @@
 //! An app is a folder `apps/<name>/` with `app.toml`, SystemVerilog in `rtl/` and a golden model. This crate reads the
 //! manifest ([`Manifest`]), generates the slot wrapper, the register file, accessors and a reference page
 //! ([`Project::generate`]), builds the image that a card loads ([`Project::build`]), creates new apps
-//! ([`Project::scaffold`]), and runs golden models ([`run_model`]).
+//! ([`Project::scaffold`], [`Project::scaffold_generated`]), and runs golden models ([`run_model`]).
 //!
 //! ```no_run
 //! let project = viaduct_build::Project::find(std::env::current_dir()?)?;
@@ -39,6 +39,7 @@ pub use manifest::{Access, Length, Manifest, Memory, Register, StreamIn, StreamO
 pub use model::{ModelOutput, run_model};
 pub use nearest::{app_lacks, meant};
 pub use project::{Image, Project, Variant};
+pub use scaffold::{Flow, Like};
 pub use scratch::Scratch;
 pub use stamp::compiler;
 pub use tool::{end_with_us, held_back, kill_with_us};
