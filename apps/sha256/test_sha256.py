@@ -7,7 +7,9 @@ from app_tb import load_model, run_app
 from hash_tb import Hash
 
 model = load_model(__file__)
-app = Hash(lanes=16, rounds=65, digest=lambda data: model({"in": data}, {})["out"])
+app = Hash(
+    lanes=16, cycles=lambda width: 65 + 64 // width, digest=lambda data: model({"in": data}, {})["out"]
+)
 
 # FIPS 180-4, the examples for SHA-256
 EXAMPLES = {

@@ -48,34 +48,20 @@ module hash_feed
   } state_e;
 
   // ---------------------------------------------------------------- beats
-  // A lane whose FIFO was full accepts nothing until it is half empty: beats then come in runs, and memory is read in long bursts.
-  localparam int unsigned Depth = FifoBytes / StrbW;
   part_t beat;
-  logic beat_valid, beat_pop, fifo_ready, open_q;
-  logic [$clog2(Depth+1)-1:0] held;
+  logic beat_valid, beat_pop;
 
-  assign s_ready_o = fifo_ready && open_q;
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) open_q <= 1'b1;
-    else if (!fifo_ready) open_q <= 1'b0;
-    else if (32'(held) <= Depth / 2) open_q <= 1'b1;
-  end
-
-  via_fifo #(
-    .T    (part_t),
-    .Depth(Depth),
-    .Ram  (1'b1)
+  hash_fifo #(
+    .FifoBytes(FifoBytes)
   ) u_fifo (
     .clk_i,
     .rst_ni,
-    .flush_i  (1'b0),
     .s_i,
-    .s_valid_i(s_valid_i && open_q),
-    .s_ready_o(fifo_ready),
+    .s_valid_i,
+    .s_ready_o,
     .m_o      (beat),
     .m_valid_o(beat_valid),
-    .m_ready_i(beat_pop),
-    .count_o  (held)
+    .m_ready_i(beat_pop)
   );
 
   // ---------------------------------------------------------------- control

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What apps share that hash messages in blocks of 64 bytes (MD5, SHA-1, SHA-2 of 32 bits): beats, and the padding of their last ones.
+// What apps share that hash messages: beats; and the padding of the last ones, for blocks of 64 bytes (MD5, SHA-1, SHA-2 of 32 bits).
 
 package hash_pkg;
 
