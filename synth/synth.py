@@ -200,7 +200,8 @@ def app(name: str, width: int) -> Block:
         made = ROOT / "build/synth" / f"{manifest['top']}.v"
         made.parent.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, folder / manifest["generator"], f"--data-width={width}", f"--out={made}"]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        env = {**os.environ, "PYTHONPATH": str(ROOT / "apps/common")}
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=env)
         files.append(made)
     return Block(manifest["top"], sources=tuple(dict.fromkeys(files)))
 
