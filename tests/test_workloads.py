@@ -86,6 +86,15 @@ def test_md5_of_many_files_is_as_md5sum_prints(tmp_path: Path):
     )
 
 
+def test_keccak_of_many_files_is_as_openssl_prints(tmp_path: Path):
+    files = [write(tmp_path / f"file{n}", 1 + 1361 * n) for n in range(6)]
+    command = [str(ROOT / "viaduct"), "run", "keccak", *(f"--in=file:{path}" for path in files), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    openssl = subprocess.run(["openssl", "dgst", "-sha3-256", "-r", *files], capture_output=True, text=True)
+    assert done.stdout.split() == openssl.stdout.replace("*", "").split()
+
+
 def test_sha_hls_from_its_generator_is_as_sha256sum_prints(tmp_path: Path):
     files = [write(tmp_path / f"file{n}", 1 + 4321 * n) for n in range(3)]
     for path in files:
