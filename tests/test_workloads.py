@@ -122,6 +122,18 @@ def test_nw_in_a_memory_that_is_too_short_says_so_in_its_registers(tmp_path: Pat
     assert report["registers"]["errors"] == 1
 
 
+def test_matmul_multiplies_what_numpy_wrote(tmp_path: Path):
+    random = np.random.default_rng(5)
+    a, b = (random.integers(-128, 128, size, np.int8) for size in ((80, 192), (192, 128)))
+    memory, at = tmp_path / "memory", a.size + b.size
+    memory.write_bytes(a.tobytes() + b.tobytes() + bytes(4 * 80 * 128))
+    sizes = [f"--set={name}={value}" for name, value in (("rows", 80), ("inner", 192), ("cols", 128))]
+    report = run("matmul", "--out", f"mem=file:{memory}", *sizes)
+    assert report["registers"]["errors"] == 0
+    product = np.frombuffer(memory.read_bytes()[at:], "<i4").reshape(80, 128)
+    assert np.array_equal(product, a.astype(np.int32) @ b.astype(np.int32))
+
+
 def test_pgrnk_ranks_the_vertices_of_a_matrix_market_file(tmp_path: Path):
     web = nx.gnp_random_graph(400, 0.01, seed=4, directed=True)
     scipy.io.mmwrite(tmp_path / "web.mtx", nx.to_scipy_sparse_array(web))
