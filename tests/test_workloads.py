@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The workloads of the FSRF paper (its Table 1) that are apps, on the card through the command line, each checked."""
 
+import gzip
 import hashlib
 import json
 import subprocess
@@ -93,6 +94,16 @@ def test_keccak_of_many_files_is_as_openssl_prints(tmp_path: Path):
     assert done.returncode == 0, done.stderr
     openssl = subprocess.run(["openssl", "dgst", "-sha3-256", "-r", *files], capture_output=True, text=True)
     assert done.stdout.split() == openssl.stdout.replace("*", "").split()
+
+
+def test_gzip_makes_a_file_that_gzip_reads(tmp_path: Path):
+    out = tmp_path / "out.gz"
+    for source in (ROOT / "CHANGELOG.md", write(tmp_path / "noise", 5000)):
+        report = run("gzip", "--in", f"file:{source}", "--out", f"file:{out}")
+        assert gzip.decompress(out.read_bytes()) == source.read_bytes()
+        assert report["bytes_out"] == out.stat().st_size
+        # A byte a cycle, and the start of a run.
+        assert report["cycles"] < source.stat().st_size + 15_000
 
 
 def test_sha_hls_from_its_generator_is_as_sha256sum_prints(tmp_path: Path):
