@@ -175,7 +175,8 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
         ("via_share.sv", "first(req_i[w] & fill[w]", "first(req_i[w]"),
         ("via_share.sv", "all_spent = spent == '1", "all_spent = spent != '0"),
         ("via_share.sv", "turn_q <= turn_q ^ both", "turn_q <= turn_q"),
-        ("via_share.sv", "urgent_i[w] & ~later_q[m]", "~later_q[m]"),
+        ("via_share.sv", "urgent & ~later_q[m]", "~later_q[m]"),
+        ("via_share.sv", "(first_i | {N{!plain_i}})", "{N{1'b1}}"),
     ],
     "vio": [
         ("via_vio_source.sv", "hold_i == '0 && (takes_i", "(takes_i"),

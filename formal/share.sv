@@ -12,7 +12,7 @@
 // balance of another becomes greater, so such a manager is given what its balance was, and a burst, until those requests end. Who requests and is of
 // the class is granted, or another is, or its balance is refilled. Shares and waits are proved without it: in one class all is the same.
 //
-// With `Plain`, and nobody urgent, somebody is granted in every cycle with a request, and each of the others at most once in a way while one waits.
+// With `Plain` somebody is granted in every cycle with a request, and each of the others at most once in a way while one waits.
 //
 // Assumed: requests and their lengths stay until they are granted, and no burst is longer than Most.
 
@@ -127,7 +127,6 @@ module share #(
     begun_q <= 1'b1;
     assume (rst_ni == begun_q);
     if (!Classes) assume (first_i == '0);
-    if (Plain) for (int unsigned w = 0; w < Ways; w++) assume (urgent_i[w] == '0);
     for (int unsigned f = 0; f < F; f++) begin
       assume (32'(len[f]) < Most);
       if (kept_q[f]) assume (req[f] && len[f] == len_q[f]);

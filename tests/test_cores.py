@@ -159,6 +159,7 @@ module my_reader
   assign no_w = '{default: '0};
   via_axi_mux #(.NumRd(2), .NumWr(1), .NumFirst(0)) u_mux (
     .clk_i, .rst_ni,
+    .weight_i('{default: '0}), .first_i('{default: '0}), .share_i('0), .window_i('0),
     .s_ar_i(ar), .s_ar_valid_i(ar_valid), .s_ar_ready_o(ar_ready),
     .s_r_o(r), .s_r_valid_o(r_valid), .s_r_ready_i(r_ready),
     .s_aw_i(no_aw), .s_aw_valid_i(1'b0), .s_aw_ready_o(),

@@ -21,8 +21,8 @@
 // 2 * (Quantum + Most) beats in any time, by three or four times Quantum + Most if one or both request both ways, whatever the lengths of their
 // bursts; Quantum is then that of the weight, `quanta_i`. With other weights a request waits for as many more beats of another as its weight is greater, and
 // the difference is of beats for each unit of weight. Proved in formal/share, which has the terms.
-// With `plain_i` the one granted longest ago is next whatever it has moved: round robin by bursts, for comparison and for those who want it. Balances
-// stand still meanwhile.
+// With `plain_i` the one granted longest ago is next whatever it has moved, behind those who are urgent and go first: round robin by bursts, for
+// comparison and for those who want it. Balances stand still meanwhile.
 // Misuse: a way without a balance waits for the other one if somebody has a balance there; its acknowledgement must not depend on this way.
 
 module via_share
@@ -134,13 +134,15 @@ module via_share
 
   for (genvar w = 0; w < Ways; w++) begin : gen_way
     // later_q[m][k]: k was granted after m, or has never been and has a higher number.
-    logic [N-1:0] later_q[N];
+    logic [N-1:0] later_q[N], urgent;
+    // By bursts nothing but the order bounds what goes before others, so only who goes first may be urgent.
+    assign urgent = urgent_i[w] & (first_i | {N{!plain_i}});
     always_comb begin
       gnt_o[w] = '0;
       if (req_i[w] != '0) begin
         for (int unsigned m = 0; m < N; m++) begin
           // Who is before m.
-          automatic logic [N-1:0] precede = urgent_i[w][m] ? urgent_i[w] & ~later_q[m] : urgent_i[w] | ~later_q[m];
+          automatic logic [N-1:0] precede = urgent[m] ? urgent & ~later_q[m] : urgent | ~later_q[m];
           gnt_o[w][m] = first(rich[w], precede, m) || all_spent && first(req_i[w] & fill[w] & near[w], precede, m);
         end
       end

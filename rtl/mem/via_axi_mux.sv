@@ -30,7 +30,6 @@ module via_axi_mux
   input  share_cfg_t               share_i,              // policy and quantum
   input  logic       [        7:0] window_i,             // beats under way each way, in 16
   /* verilator lint_on UNUSEDSIGNAL */
-  output logic       [        1:0] below_o,              // level: the window has room: reads (0), writes (1); always without Shared
   input  axi_ax_t                  s_ar_i      [NumRd],
   input  logic       [  NumRd-1:0] s_ar_valid_i,
   output logic       [  NumRd-1:0] s_ar_ready_o,
@@ -111,7 +110,6 @@ module via_axi_mux
       .window_i,
       .back_i    (rd_back_q),
       .back_len_i('0),
-      .below_o   (below_o[0]),
       .s_i       (s_ar_i),
       .s_valid_i (s_ar_valid_i),
       .s_ready_o (s_ar_ready_o),
@@ -126,7 +124,6 @@ module via_axi_mux
     assign ar.size  = 3'(BeatLog2);
     assign ar.burst = BurstIncr;
   end else begin : gen_ar_turn
-    assign below_o[0] = 1'b1;
     via_axi_mux_ax #(
       .N(NumRd),
       .NumFirst(NumFirst)
@@ -254,7 +251,6 @@ module via_axi_mux
       .window_i,
       .back_i    (wr_back_q),
       .back_len_i(wr_back_len_q),
-      .below_o   (below_o[1]),
       .s_i       (s_aw_i),
       .s_valid_i (s_aw_valid_i),
       .s_ready_o (s_aw_ready_o),
@@ -269,7 +265,6 @@ module via_axi_mux
     assign aw.size  = 3'(BeatLog2);
     assign aw.burst = BurstIncr;
   end else begin : gen_aw_turn
-    assign below_o[1] = 1'b1;
     via_axi_mux_ax #(
       .N(NumWr),
       .NumFirst(NumFirst)

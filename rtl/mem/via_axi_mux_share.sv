@@ -22,7 +22,6 @@ module via_axi_mux_share
   input  logic         [    7:0] window_i,       // beats under way, in 16
   input  logic                   back_i,         // pulse: beats have come back
   input  logic         [    7:0] back_len_i,     // with it: beats - 1
-  output logic                   below_o,        // level: the window has room
   input  axi_ax_t                s_i       [N],
   input  logic         [  N-1:0] s_valid_i,
   output logic         [  N-1:0] s_ready_o,
@@ -129,7 +128,6 @@ module via_axi_mux_share
     .back_len_i,
     .below_o (below)
   );
-  assign below_o = below;
 
   assign still_o = ~|{s_valid_i & s_ready_o, waiting, first_i ^ stays_q, hold_q};
 

@@ -27,8 +27,8 @@ module via_xbar
   input logic [WeightW-1:0] weight_i[NumMgr],  // share of each manager, from 1
   input logic [NumMgr-1:0] first_i,  // level: the manager is of the class that goes first
   input share_cfg_t share_i,  // policy and quanta
-  input logic [1:0] below_i,  // level: host memory has room: reads (0), writes (1); who goes first does not ask
-  output logic [1:0] first_o,  // level: one of those who go first waits for host memory, or is on its way to the port
+  input logic [7:0] window_i,  // beats of host memory under way, each way, in 16 beats
+  output logic    [        1:0] first_o,               // level: one of those who go first waits for host memory, or is on its way to the port: reads (0), writes (1)
   input axi_ax_t s_ar_i[NumMgr],
   input logic [NumMgr-1:0] s_ar_valid_i,
   output logic [NumMgr-1:0] s_ar_ready_o,
@@ -106,7 +106,7 @@ module via_xbar
     .clk_i,
     .rst_ni,
     .first_i  (first_q),
-    .below_i  (below_i[0]),
+    .window_i,
     .first_o  (first_o[0]),
     .s_ar_i,
     .s_ar_valid_i,
@@ -141,7 +141,7 @@ module via_xbar
     .clk_i,
     .rst_ni,
     .first_i  (first_q),
-    .below_i  (below_i[1]),
+    .window_i,
     .first_o  (first_o[1]),
     .s_aw_i,
     .s_aw_valid_i,

@@ -29,7 +29,7 @@ module via_xbar_rd
   input  logic                 clk_i,
   input  logic                 rst_ni,
   input  logic    [NumMgr-1:0] first_i,                       // level: who goes first
-  input  logic                 below_i,                       // level: host memory has room for more, in front of which nobody goes
+  input  logic    [       7:0] window_i,                      // beats of host memory under way, in 16
   output logic                 first_o,                       // level: one of those who go first waits for host memory
   input  axi_ax_t              s_ar_i      [NumMgr],
   input  logic    [NumMgr-1:0] s_ar_valid_i,
@@ -123,7 +123,7 @@ module via_xbar_rd
       .clk_i,
       .rst_ni,
       .first_i,
-      .below_i,
+      .window_i,
       .first_o      (tgt_first[t]),
       .piece_i      (piece),
       .piece_valid_i(piece_valid),

@@ -6,8 +6,8 @@
 //                                             └──> owners ──> whose the next beat is
 //
 // Throughput: one piece a cycle. Latency: two cycles. Order: that of each manager is kept; the target responds in the order of AR.
-// A channel has at most about `Window` beats requested and not delivered; host memory (`Far`) tells when it has enough (`below_i`). Beyond that
-// requests wait here, where they are shared, so a short one waits for little, however long those of other managers are. Pieces for host memory are not cut:
+// A channel has at most about `Window` beats requested and not delivered, host memory (`Far`) as many as `window_i` says: beyond that requests
+// wait here, where they are shared, so a short one waits for little, however long those of other managers are. Pieces for host memory are not cut:
 // a link is best at long ones.
 
 module via_xbar_rd_tgt
@@ -23,7 +23,7 @@ module via_xbar_rd_tgt
   input  logic                     rst_ni,
   /* verilator lint_off UNUSEDSIGNAL */  // of managers with no way to it; of a channel; `last`, and what is above a channel's address
   input  logic        [NumMgr-1:0] first_i,                // level: who goes first, for whom the window of host memory does not count
-  input  logic                     below_i,                // level: Far: its window has room
+  input  logic        [       7:0] window_i,               // Far: beats requested and not delivered, in 16 beats
   input  xbar_piece_t              piece_i      [NumMgr],
   input  logic        [NumMgr-1:0] piece_valid_i,
   /* verilator lint_on UNUSEDSIGNAL */
@@ -141,23 +141,24 @@ module via_xbar_rd_tgt
   );
 
   // Beats requested and not delivered.
+  localparam int unsigned Most = Far ? 16 * 255 : Window;
+  via_window #(
+    .Most(Most)
+  ) u_window (
+    .clk_i,
+    .rst_ni,
+    .window_i  ($clog2(Most + 1)'(Far ? 32'({window_i, 4'h0}) : Window)),
+    .grant_i   (gnt_any_i && ack),
+    .len_i     (ax.len),
+    .long_i    (long_gnt),
+    .back_i    (back_valid_i),
+    .back_len_i('0),
+    .below_o   (below)
+  );
+
   if (Far) begin : gen_far
-    assign below = below_i;
     always_ff @(posedge clk_i) first_o <= rst_ni && ((req & first_i) != '0 || first_o && m_ar_valid_o);
   end else begin : gen_near
-    via_window #(
-      .Most(Window)
-    ) u_window (
-      .clk_i,
-      .rst_ni,
-      .window_i  ($clog2(Window + 1)'(Window)),
-      .grant_i   (gnt_any_i && ack),
-      .len_i     (ax.len),
-      .long_i    (long_gnt),
-      .back_i    (back_valid_i),
-      .back_len_i('0),
-      .below_o   (below)
-    );
     assign first_o = 1'b0;
   end
 

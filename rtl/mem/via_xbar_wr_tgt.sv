@@ -10,7 +10,7 @@
 //
 // A manager offers a piece when its data is in the buffer here, of a long one the first `Piece` + 1 beats, behind which the rest follows without
 // a pause: so the target never waits for data.
-// What host memory (`Far`) has no room for (`below_i`) waits for its grant.
+// Of host memory as many beats are under way as `window_i` says; what is beyond waits for its grant.
 // Throughput: one piece and one beat a cycle. Latency: two cycles for AW, three for W. Order: that of each manager is kept; the target responds
 // in the order of AW.
 
@@ -28,7 +28,7 @@ module via_xbar_wr_tgt
   input  logic                          rst_ni,
   /* verilator lint_off UNUSEDSIGNAL */  // of a channel, and of managers with no way to host memory
   input  logic        [     NumMgr-1:0] first_i,                // level: who goes first, for whom the window of host memory does not count
-  input  logic                          below_i,                // level: Far: its window has room
+  input  logic        [            7:0] window_i,               // Far: beats granted and not responded to, in 16 beats
   input  xbar_piece_t                   piece_i      [NumMgr],
   input  logic        [     NumMgr-1:0] piece_valid_i,
   output logic        [     NumMgr-1:0] piece_ready_o,
@@ -90,7 +90,7 @@ module via_xbar_wr_tgt
   logic [Width-1:0] req_place[NumMgr];
   logic [StrbW+DataW-1:0] beat[NumMgr];  // next beat of a manager
   axi_ax_t ax;
-  logic ack, grant, slice_ready, sent_room, owner_room, below, last;
+  logic ack, grant, slice_ready, sent_room, owner_room, below, last, long_gnt;
   logic [MgrW-1:0] from;
   sent_t sent;
   owner_t owner;
@@ -155,8 +155,9 @@ module via_xbar_wr_tgt
   assign grant = gnt_any_i && ack;
 
   always_comb begin
-    ax   = '0;
+    ax = '0;
     last = 1'b0;
+    long_gnt = 1'b0;
     from = '0;
     for (int unsigned m = 0; m < NumMgr; m++) begin
       if (gnt_i[m]) begin
@@ -164,6 +165,7 @@ module via_xbar_wr_tgt
         ax.len |= req_len[m];
         last |= req_last[m];
         from |= MgrW'(m);
+        long_gnt |= req_len[m] >= 8'(WindowLong);
       end
     end
     ax.size  = 3'(BeatLog2);
@@ -236,10 +238,29 @@ module via_xbar_wr_tgt
   assign owner_o = owner.mgr;
   assign owner_last_o = owner.last;
 
-  // A channel takes what it has granted at once.
+  // Beats of host memory granted and not responded to. A channel takes what it has granted at once.
   if (Far) begin : gen_far
-    assign below = below_i;
-    always_ff @(posedge clk_i) first_o <= rst_ni && ((req & first_i) != '0 || first_o && m_aw_valid_o);
+    localparam int unsigned Most = 16 * 255;
+    logic back_q;
+    logic [7:0] back_len_q;
+    always_ff @(posedge clk_i) begin
+      back_q     <= rst_ni && back_valid_i;
+      back_len_q <= owner.len;
+      first_o    <= rst_ni && ((req & first_i) != '0 || first_o && m_aw_valid_o);
+    end
+    via_window #(
+      .Most(Most)
+    ) u_window (
+      .clk_i,
+      .rst_ni,
+      .window_i  ($clog2(Most + 1)'({window_i, 4'h0})),
+      .grant_i   (grant),
+      .len_i     (ax.len),
+      .long_i    (long_gnt),
+      .back_i    (back_q),
+      .back_len_i(back_len_q),
+      .below_o   (below)
+    );
   end else begin : gen_near
     assign below   = 1'b1;
     assign first_o = 1'b0;

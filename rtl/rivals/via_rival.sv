@@ -506,7 +506,7 @@ module via_rival
     .weight_i    (weight),
     .first_i     ('0),
     .share_i     ('{plain: 1'b0, chan_log2: 4'd4, host_log2: 4'($clog2(MaxBurstBeats))}),
-    .below_i     ('1),
+    .window_i    ('1),
     .first_o     (),
     .s_ar_i      (mgr_ar),
     .s_ar_valid_i(mgr_ar_valid),

@@ -136,7 +136,7 @@ module via_shell_edge
   axi_b_t c_b[NumChan+1];
   logic [NumChan:0] c_ar_valid, c_ar_ready, c_r_valid, c_r_ready, c_aw_valid, c_aw_ready, c_w_valid, c_w_ready, c_b_valid, c_b_ready;
   logic host_idle, host_still, xbar_idle, xbar_still;
-  logic [1:0] host_below, xbar_first;  // reads (0), writes (1)
+  logic [1:0] xbar_first;  // reads (0), writes (1)
 
   via_xbar u_xbar (
     .clk_i,
@@ -145,7 +145,7 @@ module via_shell_edge
     // A slot that goes first may wait for a walk: so walks do too, meanwhile.
     .first_i     ({first_i != '0, 2'b00, first_i}),
     .share_i,
-    .below_i     (host_below),
+    .window_i,
     .first_o     (xbar_first),
     .s_ar_i      (cardmem_ar_i),
     .s_ar_valid_i(cardmem_ar_valid_i),
@@ -247,7 +247,6 @@ module via_shell_edge
     .first_i     (host_first),
     .share_i     (share_i),
     .window_i,
-    .below_o     (host_below),
     .s_ar_i      (h_ar),
     .s_ar_valid_i({hostmem_ar_valid_i[NumHost-1:Xbar], c_ar_valid[NumChan], hostmem_ar_valid_i[Xbar-1:0]}),
     .s_ar_ready_o({hostmem_ar_ready_o[NumHost-1:Xbar], c_ar_ready[NumChan], hostmem_ar_ready_o[Xbar-1:0]}),

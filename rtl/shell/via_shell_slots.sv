@@ -192,7 +192,6 @@ module via_shell_slots
     .first_i('{default: '0}),
     .share_i('0),
     .window_i('0),
-    .below_o(),
     .s_ar_i(walk_ar),
     .s_ar_valid_i(walk_ar_valid),
     .s_ar_ready_o(walk_ar_ready),

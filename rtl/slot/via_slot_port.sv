@@ -477,7 +477,6 @@ module via_slot_port
     .first_i     ('{default: '0}),
     .share_i     ('0),
     .window_i    ('0),
-    .below_o     (),
     .s_ar_i      (ar),
     .s_ar_valid_i(ar_valid),
     .s_ar_ready_o(ar_ready),

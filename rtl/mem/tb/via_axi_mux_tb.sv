@@ -96,7 +96,6 @@ module via_axi_mux_tb
     .first_i     ('{first_i, first_i}),
     .share_i     ('{plain: plain_i, chan_log2: 4'd4, host_log2: 4'($clog2(MaxBurstBeats))}),
     .window_i,
-    .below_o     (),
     .s_ar_i      (s_ar),
     .s_ar_valid_i(s_ar_valid),
     .s_ar_ready_o(s_ar_ready),

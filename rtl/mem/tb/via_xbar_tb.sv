@@ -97,7 +97,7 @@ module via_xbar_tb
     .weight_i    (weight),
     .first_i,
     .share_i     ('{plain: plain_i, chan_log2: quantum_i, host_log2: 4'($clog2(MaxBurstBeats))}),
-    .below_i     ('1),
+    .window_i    ('1),
     .first_o     (),
     .s_ar_i      (s_ar),
     .s_ar_valid_i(s_ar_valid),
