@@ -7,8 +7,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use viaduct::{
-    Attachment, Card, Disk, FeatureChange, Features, Function, FunctionKind, SECTOR, SharedBytes, Slot,
-    Source, Through, Timeouts,
+    Attachment, Card, Disk, FeatureChange, Features, Function, FunctionKind, HostShare, SECTOR, SharedBytes,
+    Sharing, Slot, Source, Through, Timeouts,
 };
 use viaduct_build::{Length, Manifest, Project, Variant};
 use viaduct_sim::backend::{self, Cable};
@@ -68,6 +68,10 @@ pub struct ConnectArgs {
     /// withheld one are withheld too. `viaduct info card` shows them; packed rings are offered only if requested
     #[arg(long, value_name = "FUNCTION:+NAME,-NAME…")]
     pub features: Vec<FeatureChange>,
+    /// Share of the link of a function (net=4), of loads and stores of pages (pages), or of what slots access in host memory (slots), beside
+    /// the others, which have weight 1; with ,first it goes before those without
+    #[arg(long, value_name = "WHO=WEIGHT[,first]")]
+    pub share: Vec<HostShare>,
     /// Minimum card cycles between two interrupts of a queue
     #[arg(long, value_name = "CYCLES", default_value_t = 0)]
     pub moderate: u16,
@@ -87,6 +91,7 @@ pub fn connecting(board: bool) -> clap::ArgGroup {
         "uart",
         "console_size",
         "xdma_app",
+        "share",
         "moderate",
     ];
     let group = clap::ArgGroup::new("connecting").multiple(true).args(names);
@@ -357,6 +362,9 @@ impl ConnectArgs {
         let mut slots = Vec::new();
         let mut cables = Vec::new();
         let function = |kind| opened.card.function(kind);
+        if !self.share.is_empty() {
+            opened.card.set_sharing(&Sharing { host: self.share.clone(), ..Sharing::default() })?;
+        }
         let mut windows = Vec::new();
         for name in &self.xdma_app {
             let slot = load(project, opened, &project.load(name)?, &[])?;

@@ -200,9 +200,9 @@ pub const VIA_CARD_COUNT_TIME_LO: u64 = 0x50;
 pub const VIA_CARD_COUNT_TIME_HI: u64 = 0x54;
 /// Window of host memory.
 pub const VIA_CARD_HOST_WINDOW: u64 = 0x58;
-/// In 16 beats; with 0 slots reach no host memory. Lowest bit.
+/// In 16 beats; with 0 only rings and those who go first reach host memory. Lowest bit.
 pub const VIA_CARD_HOST_WINDOW_BEATS_LSB: u32 = 0;
-/// In 16 beats; with 0 slots reach no host memory. Mask in place.
+/// In 16 beats; with 0 only rings and those who go first reach host memory. Mask in place.
 pub const VIA_CARD_HOST_WINDOW_BEATS_MASK: u32 = 0xff;
 /// Weights at the host port.
 pub const VIA_CARD_HOST_WEIGHTS: u64 = 0x5c;

@@ -2,10 +2,11 @@
 //! `viaduct bench share`: how slots share card memory, in bytes per cycle. Resident pages of 2 MiB, random accesses.
 
 use viaduct::desc::Command;
+use viaduct::{Policy, Sharing};
 use viaduct_build::{Manifest, Project, Variant};
 
 use super::worker::{Load, Ran, SLOTS, Worker, once, rate, read_again, run, sharing, workers};
-use super::{Figure, Scale, image, jain};
+use super::{Figure, Scale, image, jain, xdma};
 use crate::card::{CardArgs, Opened};
 use crate::cmd::bench::plot::{Form, Kind, Plot};
 use crate::fail::{Failure, Result};
@@ -29,6 +30,7 @@ pub fn share(
     let alone = bench.neighbours(&opened)?;
     bench.chosen(alone)?;
     bench.weights()?;
+    bench.figures.extend(xdma::shares(project, card, scale.fill / 4)?);
     plots.push(bench.plot);
     Ok(bench.figures)
 }
@@ -97,7 +99,7 @@ impl Bench<'_> {
                     0 => "1 slot, 64 bytes, 1 channel".to_owned(),
                     n => format!("beside {n} with 4 KiB"),
                 };
-                let value = self.beside(&mut all, &what, write, count)?;
+                let value = self.beside(&mut all, &what, self.small(write), count)?;
                 let of_beat = value / self.beat;
                 let note = if count == 0 {
                     *alone = value;
@@ -111,6 +113,15 @@ impl Bench<'_> {
                 };
                 self.add(what, &place, verb, value, note);
             }
+            let others = SLOTS - 1;
+            let what = format!("{verb} in 64 bytes, beside {others} with 4 KiB, round robin by bursts");
+            opened.card.set_sharing(&Sharing { policy: Policy::RoundRobin, ..Sharing::default() })?;
+            // It is that much slower.
+            let few = load(write, 64, self.scale.calibrate_large / 256, 3);
+            let value = self.beside(&mut all, &what, few, others)?;
+            opened.card.set_sharing(&Sharing::default())?;
+            let note = format!("{:.2} of alone; by bytes it is the line before", value / *alone);
+            self.add(what, &format!("beside {others}, by bursts"), verb, value, note);
             let what = format!("{verb} in 64 bytes, beside a fill by DMA");
             let (value, dma) = self.beside_dma(opened, &mut all, &what, write)?;
             let note = format!("{:.2} of alone; the fill moves {dma:.2} B/cycle meanwhile", value / *alone);
@@ -120,13 +131,16 @@ impl Bench<'_> {
     }
 
     /// The first slot with small accesses beside `count` with large ones.
-    fn beside(&self, all: &mut [Worker], what: &str, write: bool, count: usize) -> Result<f64> {
+    /// The first slot with `small` beside `count` with large accesses.
+    fn beside(&self, all: &mut [Worker], what: &str, small: Load, count: usize) -> Result<f64> {
         // The neighbours have more to do than the first slot, which is measured.
-        let mut loads = vec![self.small(write)];
+        let write = small.write;
+        let mut loads = vec![small];
         loads.extend((0..count as u64).map(|n| load(write, 4096, self.scale.calibrate_large * 2, 5 + 2 * n)));
         let ran = run(&self.app, all, what, &loads)?;
         if ran.iter().skip(1).any(|r| r.cycles < ran[0].cycles) {
-            return Err(Failure::Run(format!("{what}: a neighbour ended too early")));
+            let cycles: Vec<u64> = ran.iter().map(|r| r.cycles).collect();
+            return Err(Failure::Run(format!("{what}: a neighbour ended too early: {cycles:?} cycles")));
         }
         Ok(rate(&ran[..1]))
     }

@@ -4,14 +4,15 @@
 
 use std::sync::Arc;
 
-use viaduct::FunctionKind;
+use viaduct::desc::{Command, Status};
+use viaduct::{FunctionKind, HostShare, Policy, Sharing};
 use viaduct_build::{Project, Variant};
-use viaduct_pci::PciFunction;
+use viaduct_pci::{DmaAccess, PciFunction};
 use viaduct_sim::{FunctionCounters, XDMA_DMA_BAR};
 use viaduct_virtio::Arena;
 
-use super::{Figure, wrong};
-use crate::card::{CardArgs, Simulated};
+use super::{Figure, image, wrong};
+use crate::card::{CardArgs, Opened, Simulated};
 use crate::cmd::bench::plot::{Kind, Plot};
 use crate::fail::{Failure, Result};
 use crate::random::Random;
@@ -20,6 +21,9 @@ const ROUNDS: u32 = 32;
 const IOVA: u64 = 0x20_0000_0000;
 /// Most bytes that one of the copies moves, in at most 16 transfers.
 const COPIED: usize = 1 << 20;
+
+/// A card address in the second channel.
+const CHANNEL: u64 = 1 << 34;
 
 const CONTROL: u64 = 0x04;
 const CONTROL_SET: u64 = 0x08;
@@ -60,7 +64,11 @@ struct Engine {
 impl Engine {
     /// With memory for transfers of up to `most` bytes.
     fn open(project: &Project, card: &CardArgs, most: usize) -> Result<Self> {
-        let opened = card.open_with(project, Variant::Functions, |_| ())?;
+        Self::of(&card.open_with(project, Variant::Functions, |_| ())?, most)
+    }
+
+    /// The engine of a card that is used otherwise, too.
+    fn of(opened: &Opened, most: usize) -> Result<Self> {
         let sim = opened.sim.clone().ok_or(Failure::Run("not a simulated card".into()))?;
         let function = sim
             .function
@@ -181,6 +189,76 @@ pub fn copies(project: &Project, card: &CardArgs, sizes: &[u64], plot: &mut Plot
             let note = format!("{} bytes in {cycles} cycles, one transfer after the other", times * size);
             figures.push(Figure { what, value, unit: "GB/s", note });
         }
+    }
+    Ok(figures)
+}
+
+/// Shares of the link from the host, in bytes per cycle of the engine: alone, and beside copies of the card's own DMA engine to another channel.
+pub fn shares(project: &Project, card: &CardArgs, bytes: u64) -> Result<Vec<Figure>> {
+    let opened = card.open_with(project, Variant::Functions, |_| ())?;
+    let engine = Engine::of(&opened, bytes as usize)?;
+    let slot = opened.card.any_slot()?;
+    // Commands of a slot run only while it has an app; any app will do.
+    slot.load(&image(project, &opened, &project.load("pass")?)?)?;
+    engine.list(0)?;
+    engine.list(1)?;
+    let buffer = opened.card.dma_buffer(1 << 20, DmaAccess::Read)?;
+    // More than twice what the engine copies, even with a fifth of the link.
+    let copies = (10 * bytes).div_ceil(1 << 20) as usize;
+    let chan = opened.card.info().chan_mib << 20;
+    let commands = vec![Command::h2c(buffer.iova(), CHANNEL + chan / 2, 1 << 20); copies];
+    let share = |text: &str| -> Result<Vec<HostShare>> { Ok(vec![text.parse()?]) };
+    let weighted = |host| Sharing { host, ..Sharing::default() };
+    let cases = [
+        ("alone", None),
+        ("beside copies of the DMA engine", Some(Sharing::default())),
+        ("the same, weight 4 of XDMA", Some(weighted(share("xdma=4")?))),
+        ("the same, weight 4 of the DMA engine", Some(weighted(share("pages=4")?))),
+        ("the same, XDMA first", Some(weighted(share("xdma=1,first")?))),
+        (
+            "the same, round robin by bursts",
+            Some(Sharing { policy: Policy::RoundRobin, ..Sharing::default() }),
+        ),
+    ];
+    let (mut random, mut alone, mut figures) = (Random(7), 0.0, Vec::new());
+    for (name, beside) in cases {
+        let what = format!("XDMA, host to card, {name}");
+        let data = random.bytes(bytes as usize);
+        engine.arena.memory().write(engine.data, &data);
+        let submitted = match &beside {
+            Some(sharing) => {
+                opened.card.set_sharing(sharing)?;
+                Some(slot.submit(&commands)?)
+            }
+            None => None,
+        };
+        let begun = engine.sim.function.now();
+        engine.transfer(Driver::Ours, 0, bytes as usize)?;
+        let ended = engine.sim.function.now();
+        if let Some(submitted) = submitted {
+            let done = slot.wait(&submitted)?;
+            if let Some(failed) = done.iter().find(|done| done.status != Status::Ok) {
+                return Err(Failure::Run(format!("{what}: a copy failed: {}", failed.status)));
+            }
+            let last = done.iter().map(|done| done.time).max();
+            if last.is_none_or(|last| last < ended) {
+                return Err(Failure::Run(format!("{what}: the copies beside it ended too early")));
+            }
+            opened.card.set_sharing(&Sharing::default())?;
+        }
+        engine.arena.memory().fill(engine.data, data.len(), 0);
+        engine.transfer(Driver::Ours, 1, data.len())?;
+        let mut held = vec![0; data.len()];
+        engine.arena.memory().read(engine.data, &mut held);
+        if held != data {
+            return wrong(&what);
+        }
+        let value = bytes as f64 / (ended - begun) as f64;
+        if alone == 0.0 {
+            alone = value;
+        }
+        let note = format!("{bytes} bytes in {} cycles, {:.3} of alone", ended - begun, value / alone);
+        figures.push(Figure { what, value, unit: "B/cycle", note });
     }
     Ok(figures)
 }
