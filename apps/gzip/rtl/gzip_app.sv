@@ -27,6 +27,9 @@ module gzip_app
   output logic  busy_o
 );
 
+  localparam bit PlaceLog2Ok = param_in("gzip_app PlaceLog2", PlaceLog2, 8, 16);
+  localparam bit LapLog2Ok = param_in("gzip_app LapLog2", LapLog2, 2, 24);
+
   localparam int unsigned Tokens = 16;
 
   typedef struct packed {

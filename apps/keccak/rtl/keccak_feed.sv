@@ -32,6 +32,8 @@ module keccak_feed
   output logic                         busy_o      // level: there is a beat or a block, or one is being padded
 );
 
+  localparam bit FifoBytesOk = param_pow2("keccak_feed FifoBytes", FifoBytes, 256, 1 << 20);
+
   localparam int unsigned BeatWords = DataW / 64;
   localparam int unsigned Words = BeatWords > 1 ? 2 : 1;  // that enter in a cycle
   localparam int unsigned Parts = BeatWords / Words;  // of a beat

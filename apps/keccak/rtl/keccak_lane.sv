@@ -28,6 +28,8 @@ module keccak_lane
   output logic          busy_o      // level: a message is in progress
 );
 
+  localparam bit FifoBytesOk = param_pow2("keccak_lane FifoBytes", FifoBytes, 256, 1 << 20);
+
   localparam int unsigned Steps = Rounds / 2;
 
   logic [BlockWords-1:0][63:0] block;
