@@ -666,18 +666,23 @@ def test_a_run_that_was_begun_has_its_slot_at_once(card: viaduct.Card):
                     slot.run(data(64))
                 writer.write(data(65).tobytes())
                 writer.close()
-                assert np.array_equal(first.result(), data(5000)) and np.array_equal(second.result(), data(65))
+                assert np.array_equal(first.result(), data(5000)) and np.array_equal(
+                    second.result(), data(65)
+                )
             assert np.array_equal(slot.run(data(64)), data(64))
 
             source, sink = os.pipe()
-            with os.fdopen(source, "rb") as reader, os.fdopen(sink, "wb") as writer:
-                with memory.map(reader, length=65_536) as mapping:
-                    works = memory.start_and_wait_async(mapping)
-                    with pytest.raises(viaduct.BusyError, match="running on this slot"):
-                        memory.start_and_wait(mapping)
-                    writer.write(data(65_536).tobytes())
-                    writer.close()
-                    assert works.result().denied == 0
+            with (
+                os.fdopen(source, "rb") as reader,
+                os.fdopen(sink, "wb") as writer,
+                memory.map(reader, length=65_536) as mapping,
+            ):
+                works = memory.start_and_wait_async(mapping)
+                with pytest.raises(viaduct.BusyError, match="running on this slot"):
+                    memory.start_and_wait(mapping)
+                writer.write(data(65_536).tobytes())
+                writer.close()
+                assert works.result().denied == 0
 
 
 def write_slowly(sink: BinaryIO | socket.socket, sent: bytes) -> None:
