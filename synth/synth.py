@@ -173,7 +173,10 @@ def blocks(slots: int, channels: int, streams: int) -> list[Block]:
         Block("via_cmdq"),
         Block("via_ringw"),
         Block("via_msix", parameters={"NumVec": 2 * slots}),
-        Block("via_axi_mux", parameters={"NumRd": managers, "NumWr": managers, "NumFirst": 1, "Ordered": 1, "Shared": 1}),
+        Block(
+            "via_axi_mux",
+            parameters={"NumRd": managers, "NumWr": managers, "NumFirst": 1, "Ordered": 1, "Shared": 1},
+        ),
         Block("via_axi_mux", parameters={"NumRd": slots, "NumWr": slots, "NumFirst": 0}, label="walks"),
         Block("via_dma"),
         Block("via_xbar"),

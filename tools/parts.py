@@ -113,7 +113,12 @@ XBAR = tuple(
     for n in (0, 1)
 )
 # The host port, of rings, DMA, crossbar and functions (via_shell_edge), and the walks of the slots' page tables (via_shell_slots).
-HOST = (("Ordered", 1), ("Shared", 1), *((n, "via_virtio_pkg::NumFn + 3") for n in ("NumRd", "NumWr")), ("NumFirst", 1))
+HOST = (
+    ("Ordered", 1),
+    ("Shared", 1),
+    *((n, "via_virtio_pkg::NumFn + 3") for n in ("NumRd", "NumWr")),
+    ("NumFirst", 1),
+)
 WALKS = (("Ordered", 0), ("Shared", 0), ("NumRd", "NumSlots"), ("NumWr", "NumSlots"), ("NumFirst", 0))
 CARD = (
     Part("via_axi_mux", HOST, hot=True),
