@@ -2,14 +2,14 @@
 //! `viaduct bench dma`: copies between host and card memory.
 
 use viaduct::Slot;
-use viaduct::desc::{Command, Completion};
+use viaduct::desc::Command;
 use viaduct_build::Project;
 use viaduct_pci::DmaAccess;
 
-use super::{Figure, Scale, image, link_limits, size_of, wrong, xdma};
+use super::{Figure, Scale, image, last_completion, link_limits, size_of, wrong, xdma};
 use crate::card::{CardArgs, Opened};
 use crate::cmd::bench::plot::{Form, Kind, Plot};
-use crate::fail::{Failure, Result};
+use crate::fail::Result;
 use crate::random::Random;
 
 /// Copies of several sizes, submitted together and one after the other, and those of the XDMA-compatible function.
@@ -100,9 +100,5 @@ fn timed_one_by_one(opened: &Opened, slot: &Slot, commands: &[Command]) -> Resul
 
 /// Runs commands; when the last one was completed, in cycles.
 fn last_of(slot: &Slot, commands: &[Command]) -> Result<Option<u64>> {
-    let done = slot.wait(&slot.submit(commands)?)?;
-    match done.iter().find(|c| c.status != viaduct::desc::Status::Ok) {
-        Some(Completion { status, .. }) => Err(Failure::Run(format!("command failed: {status}"))),
-        None => Ok(done.iter().map(|c| c.time).max()),
-    }
+    last_completion(slot, &slot.submit(commands)?)
 }

@@ -22,7 +22,8 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
-use viaduct::{Register, Slot};
+use viaduct::desc::{Completion, Status};
+use viaduct::{Register, Slot, Tag};
 use viaduct_build::{Manifest, Project, Variant};
 
 use crate::card::{COMPLETION, CardArgs, CardSpec, Opened, REQUEST, WaitArgs};
@@ -294,6 +295,15 @@ fn register(app: &Manifest, name: &str) -> Result<Register> {
 fn image(project: &Project, opened: &Opened, app: &Manifest) -> Result<Vec<u8>> {
     let image = crate::project::build(project, app, opened.card.info(), Variant::Fast)?;
     std::fs::read(&image.container).map_err(at(image.container.display()))
+}
+
+/// When the last one of these commands was completed, in cycles.
+fn last_completion(slot: &Slot, submitted: &[Tag]) -> Result<Option<u64>> {
+    let done = slot.wait(submitted)?;
+    match done.iter().find(|c| c.status != Status::Ok) {
+        Some(Completion { status, .. }) => Err(Failure::Run(format!("command failed: {status}"))),
+        None => Ok(done.iter().map(|c| c.time).max()),
+    }
 }
 
 /// Jain's index: 1 if all are equal, 1 / n if one of n has everything.

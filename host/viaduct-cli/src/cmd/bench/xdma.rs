@@ -4,14 +4,14 @@
 
 use std::sync::Arc;
 
-use viaduct::desc::{Command, Status};
+use viaduct::desc::Command;
 use viaduct::{FunctionKind, HostShare, Policy, Sharing};
 use viaduct_build::{Project, Variant};
 use viaduct_pci::{DmaAccess, PciFunction};
 use viaduct_sim::{FunctionCounters, XDMA_DMA_BAR};
 use viaduct_virtio::Arena;
 
-use super::{Figure, image, wrong};
+use super::{Figure, image, last_completion, wrong};
 use crate::card::{CardArgs, Opened, Simulated};
 use crate::cmd::bench::plot::{Kind, Plot};
 use crate::fail::{Failure, Result};
@@ -236,12 +236,7 @@ pub fn shares(project: &Project, card: &CardArgs, bytes: u64) -> Result<Vec<Figu
         engine.transfer(Driver::Ours, 0, bytes as usize)?;
         let ended = engine.sim.function.now();
         if let Some(submitted) = submitted {
-            let done = slot.wait(&submitted)?;
-            if let Some(failed) = done.iter().find(|done| done.status != Status::Ok) {
-                return Err(Failure::Run(format!("{what}: a copy failed: {}", failed.status)));
-            }
-            let last = done.iter().map(|done| done.time).max();
-            if last.is_none_or(|last| last < ended) {
+            if last_completion(&slot, &submitted)?.is_none_or(|last| last < ended) {
                 return Err(Failure::Run(format!("{what}: the copies beside it ended too early")));
             }
             opened.card.set_sharing(&Sharing::default())?;

@@ -5,18 +5,17 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use viaduct::desc::{Command, PAGE, Place, Status};
+use viaduct::desc::{Command, PAGE, Place};
 use viaduct::{Endpoint, FunctionKind, OutLength, Port, Prot, Route, SharedBytes, Slot, StreamJob, Tag};
 use viaduct_build::{Project, Variant};
 use viaduct_sim::{FrameInfo, FrameSink, FrameSource, NET, SimCard};
 
 use super::super::{Figure, image, wrong};
+use super::APP;
 use crate::card::{CardArgs, Opened};
 use crate::fail::{Failure, Result};
 use crate::random::Random;
 
-/// The app that passes on what it gets, a beat a cycle.
-const APP: &str = "pass";
 /// Bytes that a frame takes of the line besides itself: preamble and delimiter 8, gap 12 (IEEE 802.3).
 const AROUND: usize = 20;
 const FCS: usize = 4;
@@ -239,11 +238,7 @@ impl Bench {
     }
 
     fn wait(&self, tags: Option<Vec<Tag>>) -> Result {
-        let done = self.slot.wait(&tags.unwrap_or_default())?;
-        match done.iter().all(|completion| completion.status == Status::Ok) {
-            true => Ok(()),
-            false => wrong("moves of frames"),
-        }
+        super::wait(&self.slot, &tags.unwrap_or_default(), "moves of frames")
     }
 
     fn finish(&self, commands: &[Command]) -> Result {

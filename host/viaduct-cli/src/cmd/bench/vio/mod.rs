@@ -4,7 +4,8 @@
 mod ethernet;
 mod tenants;
 
-use viaduct::{Endpoint, OutLength, SharedBytes, Slot, StreamJob};
+use viaduct::desc::Status;
+use viaduct::{Endpoint, OutLength, SharedBytes, Slot, StreamJob, Tag};
 use viaduct_build::Project;
 
 pub use self::ethernet::EthernetScale;
@@ -16,6 +17,14 @@ use crate::random::Random;
 
 /// The app that passes on what it gets, a beat a cycle.
 const APP: &str = "pass";
+
+/// Waits for commands; `what` is in the error if one of them has failed.
+fn wait(slot: &Slot, submitted: &[Tag], what: &str) -> Result {
+    match slot.wait(submitted)?.iter().all(|completion| completion.status == Status::Ok) {
+        true => Ok(()),
+        false => wrong(what),
+    }
+}
 
 /// How much is measured.
 pub struct VioScale {

@@ -170,11 +170,7 @@ impl Tenant {
 
 /// Carries out commands that need nobody to serve faults.
 fn finish(slot: &Slot, commands: &[Command]) -> Result {
-    let tags = slot.submit(commands)?;
-    match slot.wait(&tags)?.iter().all(|completion| completion.status == Status::Ok) {
-        true => Ok(()),
-        false => wrong(&format!("translations of slot {}", slot.index())),
-    }
+    super::wait(slot, &slot.submit(commands)?, &format!("translations of slot {}", slot.index()))
 }
 
 struct Bench<'a> {
