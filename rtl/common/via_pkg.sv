@@ -356,9 +356,8 @@ package via_pkg;
 
   /// Bits of the weight with which a manager shares card memory, from 1.
   localparam int unsigned WeightW = 4;
-  typedef logic [$clog2(
-MaxBurstBeats
-)+WeightW-1:0] host_quanta_t;  // beats that via_share gives at a time for host memory: weight times quantum
+  /// Beats that via_share gives at a time for host memory: weight times quantum.
+  typedef logic [$clog2(MaxBurstBeats) + WeightW - 1:0] host_quanta_t;
 
   /// Log2 of the largest quantum of a DRAM channel, in beats: via_xbar charges no burst with more.
   localparam int unsigned ChanQuantumLog2 = ($clog2(MaxBurstBeats) < 6) ? $clog2(MaxBurstBeats) : 6;

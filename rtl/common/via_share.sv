@@ -16,11 +16,11 @@
 // Throughput: one grant a way and cycle, also of one manager alone; none in a cycle in which all who request are below zero and came near it
 // just now, or are further below, after bursts longer than their quanta, and in the one behind the last request of the first class if all
 // others are below zero. Latency: none, combinational.
-// In one class, with equal weights, a request waits for less than 2 * (2 * Quantum + Most) + Most beats of each of the others each way (with one
-// way, 2 * Quantum + 2 * Most). Of two managers that each request the same ways without pause neither is granted more than the other by
-// 2 * (Quantum + Most) beats in any time, by three or four times Quantum + Most if one or both request both ways, whatever the lengths of their
-// bursts; Quantum is then that of the weight, `quanta_i`. With other weights a request waits for as many more beats of another as its weight is greater, and
-// the difference is of beats for each unit of weight. Proved in formal/share, which has the terms.
+// In one class, with equal weights, a request waits for less than 2 * (2 * Quantum + Most) + Most beats of each of the others each way (with one way,
+// 2 * Quantum + 2 * Most). Of two managers that each request the same ways without pause neither is granted more than the other by 2 * (Quantum +
+// Most) beats in any time, by three or four times Quantum + Most if one or both request both ways, whatever the lengths of their bursts; Quantum is
+// then that of the weight, `quanta_i`. With other weights a request waits for as many more beats of another as its weight is greater, and the
+// difference is of beats for each unit of weight. Proved in formal/share, which has the terms.
 // With `plain_i` the one granted longest ago is next whatever it has moved, behind those who are urgent and go first: round robin by bursts, for
 // comparison and for those who want it. Balances stand still meanwhile.
 // Misuse: a way without a balance waits for the other one if somebody has a balance there; its acknowledgement must not depend on this way.

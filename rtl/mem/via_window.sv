@@ -11,15 +11,15 @@ module via_window
 #(
   parameter int unsigned Most = 128  // the largest window, in beats
 ) (
-  input logic clk_i,
-  input logic rst_ni,
-  input logic [$clog2(Most+1)-1:0] window_i,  // in beats
-  input logic grant_i,  // pulse: a burst is granted
-  input logic [7:0] len_i,  // with it: beats - 1
-  input logic long_i,  // with it: more than `WindowLong` beats, which is known before the grant; 0 if a burst more does not matter
-  input logic back_i,  // pulse: beats have come back
-  input logic [7:0] back_len_i,  // with it: beats - 1
-  output logic below_o  // level: a burst may be granted
+  input  logic                      clk_i,
+  input  logic                      rst_ni,
+  input  logic [$clog2(Most+1)-1:0] window_i,    // in beats
+  input  logic                      grant_i,     // pulse: a burst is granted
+  input  logic [               7:0] len_i,       // with it: beats - 1
+  input  logic                      long_i,      // with it: more than `WindowLong` beats; 0 if a burst more does not matter
+  input  logic                      back_i,      // pulse: beats have come back
+  input  logic [               7:0] back_len_i,  // with it: beats - 1
+  output logic                      below_o      // level: a burst may be granted
 );
 
   localparam bit MostOk = param_in("via_window Most", Most, 1, 65536);

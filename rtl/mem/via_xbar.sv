@@ -22,45 +22,45 @@ module via_xbar
   parameter int unsigned Outstanding = 64,  // bursts in flight of a manager, reads and writes each; of one with ToHost four times as many
   parameter int unsigned Piece = 16  // beats of a channel that are granted at a time while others use it
 ) (
-  input logic clk_i,
-  input logic rst_ni,
-  input logic [WeightW-1:0] weight_i[NumMgr],  // share of each manager, from 1
-  input logic [NumMgr-1:0] first_i,  // level: the manager is of the class that goes first
-  input share_cfg_t share_i,  // policy and quanta
-  input logic [7:0] window_i,  // beats of host memory under way, each way, in 16 beats
-  output logic    [        1:0] first_o,               // level: one of those who go first waits for host memory, or is on its way to the port: reads (0), writes (1)
-  input axi_ax_t s_ar_i[NumMgr],
-  input logic [NumMgr-1:0] s_ar_valid_i,
-  output logic [NumMgr-1:0] s_ar_ready_o,
-  output axi_r_t s_r_o[NumMgr],
-  output logic [NumMgr-1:0] s_r_valid_o,
-  input logic [NumMgr-1:0] s_r_ready_i,
-  input axi_ax_t s_aw_i[NumMgr],
-  input logic [NumMgr-1:0] s_aw_valid_i,
-  output logic [NumMgr-1:0] s_aw_ready_o,
-  input axi_w_t s_w_i[NumMgr],
-  input logic [NumMgr-1:0] s_w_valid_i,
-  output logic [NumMgr-1:0] s_w_ready_o,
-  output axi_b_t s_b_o[NumMgr],
-  output logic [NumMgr-1:0] s_b_valid_o,
-  input logic [NumMgr-1:0] s_b_ready_i,
-  output axi_ax_t m_ar_o[NumSub],
-  output logic [NumSub-1:0] m_ar_valid_o,
-  input logic [NumSub-1:0] m_ar_ready_i,
-  input axi_r_t m_r_i[NumSub],
-  input logic [NumSub-1:0] m_r_valid_i,
-  output logic [NumSub-1:0] m_r_ready_o,
-  output axi_ax_t m_aw_o[NumSub],
-  output logic [NumSub-1:0] m_aw_valid_o,
-  input logic [NumSub-1:0] m_aw_ready_i,
-  output axi_w_t m_w_o[NumSub],
-  output logic [NumSub-1:0] m_w_valid_o,
-  input logic [NumSub-1:0] m_w_ready_i,
-  input axi_b_t m_b_i[NumSub],
-  input logic [NumSub-1:0] m_b_valid_i,
-  output logic [NumSub-1:0] m_b_ready_o,
-  output logic still_o,  // nothing moves unless something is offered, or another input changes
-  output logic idle_o  // level: no burst is in flight
+  input  logic                     clk_i,
+  input  logic                     rst_ni,
+  input  logic       [WeightW-1:0] weight_i    [NumMgr],  // share of each manager, from 1
+  input  logic       [ NumMgr-1:0] first_i,               // level: the manager is of the class that goes first
+  input  share_cfg_t               share_i,               // policy and quanta
+  input  logic       [        7:0] window_i,              // beats of host memory under way, each way, in 16 beats
+  output logic       [        1:0] first_o,               // level: one of those who go first waits for host memory: reads (0), writes (1)
+  input  axi_ax_t                  s_ar_i      [NumMgr],
+  input  logic       [ NumMgr-1:0] s_ar_valid_i,
+  output logic       [ NumMgr-1:0] s_ar_ready_o,
+  output axi_r_t                   s_r_o       [NumMgr],
+  output logic       [ NumMgr-1:0] s_r_valid_o,
+  input  logic       [ NumMgr-1:0] s_r_ready_i,
+  input  axi_ax_t                  s_aw_i      [NumMgr],
+  input  logic       [ NumMgr-1:0] s_aw_valid_i,
+  output logic       [ NumMgr-1:0] s_aw_ready_o,
+  input  axi_w_t                   s_w_i       [NumMgr],
+  input  logic       [ NumMgr-1:0] s_w_valid_i,
+  output logic       [ NumMgr-1:0] s_w_ready_o,
+  output axi_b_t                   s_b_o       [NumMgr],
+  output logic       [ NumMgr-1:0] s_b_valid_o,
+  input  logic       [ NumMgr-1:0] s_b_ready_i,
+  output axi_ax_t                  m_ar_o      [NumSub],
+  output logic       [ NumSub-1:0] m_ar_valid_o,
+  input  logic       [ NumSub-1:0] m_ar_ready_i,
+  input  axi_r_t                   m_r_i       [NumSub],
+  input  logic       [ NumSub-1:0] m_r_valid_i,
+  output logic       [ NumSub-1:0] m_r_ready_o,
+  output axi_ax_t                  m_aw_o      [NumSub],
+  output logic       [ NumSub-1:0] m_aw_valid_o,
+  input  logic       [ NumSub-1:0] m_aw_ready_i,
+  output axi_w_t                   m_w_o       [NumSub],
+  output logic       [ NumSub-1:0] m_w_valid_o,
+  input  logic       [ NumSub-1:0] m_w_ready_i,
+  input  axi_b_t                   m_b_i       [NumSub],
+  input  logic       [ NumSub-1:0] m_b_valid_i,
+  output logic       [ NumSub-1:0] m_b_ready_o,
+  output logic                     still_o,               // nothing moves unless something is offered, or another input changes
+  output logic                     idle_o                 // level: no burst is in flight
 );
 
   localparam bit NumMgrOk = param_in("via_xbar NumMgr", NumMgr, 1, 64);
