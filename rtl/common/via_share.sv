@@ -22,7 +22,7 @@
 // then that of the weight, `quanta_i`. With other weights a request waits for as many more beats of another as its weight is greater, and the
 // difference is of beats for each unit of weight. Proved in formal/share, which has the terms.
 // With `plain_i` the one granted longest ago is next whatever it has moved, behind those who are urgent and go first: round robin by bursts, for
-// comparison and for those who want it. Balances stand still meanwhile.
+// comparison and for those who want it. All balances are zero meanwhile.
 // Misuse: a way without a balance waits for the other one if somebody has a balance there; its acknowledgement must not depend on this way.
 
 module via_share
@@ -72,7 +72,7 @@ module via_share
     any = '0;
     for (int unsigned w = 0; w < Ways; w++) begin
       any |= req_i[w];
-      rich[w]  = req_i[w] & (~below[w] | alone_q | {N{plain_i}});
+      rich[w]  = req_i[w] & (~below[w] | alone_q);
       spent[w] = rich[w] == '0;
     end
   end
@@ -127,6 +127,10 @@ module via_share
     assign fill[0] = '1;
   end
 
+  // By bursts nothing but the order bounds what goes before others, so only who goes first may be urgent.
+  logic [N-1:0] may_urge_q;
+  always_ff @(posedge clk_i) may_urge_q <= rst_ni ? first_i | {N{!plain_i}} : '0;
+
   // The first of those with a balance, and the first of all, are found at the same time.
   function automatic logic first(input logic [N-1:0] among, input logic [N-1:0] ahead, input int unsigned m);
     return among[m] && (among & ahead & ~(N'(1) << m)) == '0;
@@ -135,8 +139,7 @@ module via_share
   for (genvar w = 0; w < Ways; w++) begin : gen_way
     // later_q[m][k]: k was granted after m, or has never been and has a higher number.
     logic [N-1:0] later_q[N], urgent;
-    // By bursts nothing but the order bounds what goes before others, so only who goes first may be urgent.
-    assign urgent = urgent_i[w] & (first_i | {N{!plain_i}});
+    assign urgent = urgent_i[w] & may_urge_q;
     always_comb begin
       gnt_o[w] = '0;
       if (req_i[w] != '0) begin
@@ -163,7 +166,7 @@ module via_share
           automatic logic signed [BalanceW-1:0] base = balance_q;
           if (below[w][m] && (refill && fill[w][m] && may_fill_q[m] || first_fill_q && first_i[m])) base = refilled;
           if (below[w][m] && alone_q[m] && req_i[w][m]) base = '0;
-          balance_q <= (used[w] && gnt_o[w][m] && !plain_i) ? base + ~BalanceW'(charge) : base;
+          balance_q <= plain_i ? '0 : (used[w] && gnt_o[w][m]) ? base + ~BalanceW'(charge) : base;
           near_q    <= below[w][m] && !refilled[BalanceW-1] && !(used[w] && gnt_o[w][m]) && (first_i[m] || first_any == '0);
           if (used[w]) later_q[m] <= gnt_o[w][m] ? '0 : later_q[m] | gnt_o[w];
         end

