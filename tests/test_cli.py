@@ -1150,6 +1150,23 @@ def test_profiles_have_the_memory_and_the_links_of_their_boards():
             assert 0.97 * at_most <= f["value"] <= 1.005 * at_most, (profile, f)
 
 
+@pytest.mark.long
+@pytest.mark.timeout(3600)  # builds a card
+def test_a_card_with_hbm_has_sixteen_channels_and_is_used_as_any_other(data: Path, tmp_path: Path):
+    card = json.loads(ok("info", "card", "--json", "--profile", "hbm", timeout=3000))
+    assert (card["channels"], card["chan_mib"]) == (16, 256)
+    job = ("run", "aes", "--profile", "hbm", "--set", f"key={KEY}", "--set", f"iv={IV}")
+    out = tmp_path / "out"
+    ok(*job, "--in", f"file:{data}", "--out", f"file:{out}", timeout=900)
+    cipher = ("openssl", "enc", "-aes-256-ctr", "-K", KEY, "-iv", IV, "-in", data)
+    assert out.read_bytes() == subprocess.run(cipher, capture_output=True, check=True).stdout
+    rows = {f["what"]: f["value"] for f in figures("mem", "--quick", "--profile", "hbm")}
+    # Random reads of 64 bytes have the banks of all channels, those on a page of 2 MiB of one or two.
+    small, large = (rows[f"memory, random reads of 64 bytes, {size} pages"] for size in ("4 KiB", "2 MiB"))
+    assert small > 2 * large, rows
+    fails(2, "profile hbm has 16 channels", "bench", "fsrf", "--profile", "hbm")
+
+
 def test_the_memory_of_a_board_is_as_fast_as_the_board(busy_bench: tuple[subprocess.CompletedProcess, Path]):
     """Also with reads and writes at once, for which the crossbar must not turn the bus of a DRAM too often."""
     rows = [f for f in json.loads(busy_bench[0].stdout) if "the paper's board" in f["note"]]

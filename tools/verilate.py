@@ -320,6 +320,9 @@ class Build:
         self.kind: str = args.kind
         self.args = args
         variant = [name for name in ("trace", "coverage", "assert", "whole") if getattr(args, name)]
+        if args.channels:
+            variant.insert(0, f"{args.channels}ch")
+            args.define.append(f"VIA_NUM_CHAN={args.channels}")
         folder = f"build/{'-'.join(['card', *variant])}"
         made = f"{folder}/libviaduct_card{'_functions' * args.functions}.so"
         self.out = Path(args.out or ("build/rivals/rival" if self.kind == "rival" else made))
@@ -728,6 +731,7 @@ def main() -> None:
         action="store_true",
         help="the card with its functions, which coverage and assert have anyway",
     )
+    parser.add_argument("--channels", type=int, help="DRAM channels of the card, if not those of via_pkg")
     parser.add_argument("--trace", action="store_true", help="FST waves")
     parser.add_argument(
         "--whole", action="store_true", help="the card as one model, as in the other variants"

@@ -120,6 +120,27 @@ vsim_dram f1_dram() {
   return c;
 }
 
+// As viaduct-sim's profile `hbm`.
+vsim_dram hbm_dram() {
+  vsim_dram c = dram_config();
+  c.mib = 256;
+  c.burst_ps = c.t_ccd_ps = c.t_ccd_l_ps = 4444;
+  c.banks = 8;
+  c.groups = 1;
+  c.row_bytes = 2048;
+  c.t_rcd_ps = c.t_rp_ps = c.t_cl_ps = 14000;
+  c.t_ras_ps = 34000;
+  c.t_cwl_ps = 4000;
+  c.t_wr_ps = 16000;
+  c.t_wtr_ps = 8000;
+  c.t_rtw_ps = 14444;
+  c.t_faw_ps = 60000;
+  c.t_refi_ps = 3'900'000;
+  c.t_rfc_ps = 260'000;
+  c.controller_ps = 76'000;
+  return c;
+}
+
 // Plays the shell towards one model: issues bursts, keeps the handshake rules, checks those of the model.
 class Manager {
  public:
@@ -821,6 +842,30 @@ void the_f1_board_is_as_fast_as_measured() {
   CHECK(near(small_reads, 18'000) && near(small_writes, 15'000) && near(from_host, 9'000));
 }
 
+// Shuhai (FCCM 2020), a pseudo-channel of an Alveo U280: streams, and one read of an idle channel with its row open, no row open,
+// and another row open.
+void an_hbm_channel_is_as_fast_as_measured() {
+  const vsim_dram c = hbm_dram();
+  const double stream = dram_throughput(c, false, 64, false) * (1 << 20) / 1e9;
+  DramBench b(c);
+  const auto latency_ns = [&](uint64_t addr) {
+    const size_t done = b.shell.read_done.size();
+    const uint64_t begin = b.clock.ps();
+    b.shell.reads = {{addr, 1}};
+    b.run([&] { return b.shell.read_done.size() > done; });
+    return static_cast<double>(b.clock.ps() - begin) / 1e3;
+  };
+  b.run([&] { return b.clock.cycles() == 100; });  // no row is opened in tFAW after time 0
+  // Rows follow each other over the banks, in each round from the next one on.
+  const double closed = latency_ns(0), hit = latency_ns(kBeatBytes),
+               miss = latency_ns(uint64_t{c.row_bytes} * (c.banks + 1));
+  std::printf("stream %.2f GB/s, read hit %.0f, closed %.0f, miss %.0f ns, random 64 bytes %.2f GB/s\n", stream,
+              hit, closed, miss, dram_throughput(c, true, 1, false) * (1 << 20) / 1e9);
+  CHECK(std::abs(stream - 13.27) < 0.02 * 13.27);
+  // To a cycle of the card.
+  CHECK(std::abs(hit - 106.7) < 4 && std::abs(closed - 122.2) < 4 && std::abs(miss - 137.8) < 4);
+}
+
 void dram_keeps_what_is_written(vsim_dram c) {
   c.mib = 1;
   DramBench b(c);
@@ -859,6 +904,7 @@ void dram_keeps_what_is_written(vsim_dram c) {
 void dram_keeps_what_is_written() {
   dram_keeps_what_is_written(dram_config());
   dram_keeps_what_is_written(f1_dram());
+  dram_keeps_what_is_written(hbm_dram());
 }
 
 void addresses_beyond_the_channel_are_errors() {
@@ -1743,6 +1789,7 @@ const std::map<std::string, Test> tests = {
     TEST(random_accesses_are_slower),
     TEST(accesses_to_one_bank_group_are_slower),
     TEST(the_f1_board_is_as_fast_as_measured),
+    TEST(an_hbm_channel_is_as_fast_as_measured),
     TEST(dram_keeps_what_is_written),
     TEST(addresses_beyond_the_channel_are_errors),
     TEST(bursts_wider_than_a_beat_are_answered_beat_by_beat),

@@ -13,6 +13,9 @@ use crate::stamp::why_stale;
 use crate::tool::{run, venv_python};
 use crate::{Container, Error, Geometry, Manifest, Result};
 
+/// DRAM channels of the card that `make card` builds.
+const CHANNELS: u32 = 4;
+
 /// How a card is compiled. Images go with it, in a folder for each way they are compiled, so none replaces another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Variant {
@@ -245,12 +248,22 @@ impl Project {
         Ok(Some(file))
     }
 
-    /// Builds the simulated card's shell in a variant; does nothing if nothing changed. Returns the shared object.
-    pub fn build_card(&self, variant: Variant, progress: &mut dyn FnMut(&str)) -> Result<PathBuf> {
-        let request: Vec<String> =
+    /// Builds the simulated card's shell in a variant, with so many DRAM channels; does nothing if nothing changed. Returns
+    /// the shared object.
+    pub fn build_card(
+        &self,
+        variant: Variant,
+        channels: u32,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<PathBuf> {
+        let mut request: Vec<String> =
             ["card"].into_iter().chain(variant.card_option()).map(str::to_owned).collect();
-        self.make("the simulated card", "card", &self.card_object(variant), &request, progress)?;
-        Ok(self.card_object(variant))
+        if channels != CHANNELS {
+            request.push(format!("--channels={channels}"));
+        }
+        let object = self.card_object(variant, channels);
+        self.make("the simulated card", "card", &object, &request, progress)?;
+        Ok(object)
     }
 
     /// Builds the program with the other systems of `viaduct bench fsrf`; does nothing if nothing changed.
@@ -260,15 +273,17 @@ impl Project {
         Ok(program)
     }
 
-    /// Path of a variant's shared object of the simulated card.
-    pub fn card_object(&self, variant: Variant) -> PathBuf {
-        self.root.join("build").join(match variant {
-            Variant::Fast => "card/libviaduct_card.so",
-            Variant::Functions => "card/libviaduct_card_functions.so",
-            Variant::Trace => "card-trace/libviaduct_card.so",
-            Variant::Assert => "card-assert/libviaduct_card.so",
-            Variant::Coverage => "card-coverage/libviaduct_card.so",
-        })
+    /// Path of a variant's shared object of the simulated card with so many DRAM channels.
+    pub fn card_object(&self, variant: Variant, channels: u32) -> PathBuf {
+        let channels = if channels == CHANNELS { String::new() } else { format!("-{channels}ch") };
+        let (folder, object) = match variant {
+            Variant::Fast => ("", "libviaduct_card.so"),
+            Variant::Functions => ("", "libviaduct_card_functions.so"),
+            Variant::Trace => ("-trace", "libviaduct_card.so"),
+            Variant::Assert => ("-assert", "libviaduct_card.so"),
+            Variant::Coverage => ("-coverage", "libviaduct_card.so"),
+        };
+        self.root.join("build").join(format!("card{channels}{folder}")).join(object)
     }
 
     /// A path for the build system: relative if it is in the project, so that it stays the same when the project is moved.

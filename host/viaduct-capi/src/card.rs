@@ -218,7 +218,7 @@ fn simulated(profile: Option<&str>) -> Result<Found> {
     let project = project()?;
     let card_object = {
         let _one_at_a_time = lock(BUILDING.get());
-        project.build_card(variant(), &mut tell)?
+        project.build_card(variant(), profile.channels, &mut tell)?
     };
     let config = SimConfig { profile, card_object, image_dir: project.images(variant()), chan_mib: None };
     match SimCard::open(config) {

@@ -120,7 +120,8 @@ impl CardArgs {
     /// Opens the card; the simulated one is built first if needed.
     pub fn open(&self, variant: Variant) -> Result<Opened> {
         if self.card == CardSpec::Sim {
-            crate::project::find()?.build_card(variant, &mut crate::project::tell)?;
+            let channels = profile(self.profile.as_deref())?.channels;
+            crate::project::find()?.build_card(variant, channels, &mut crate::project::tell)?;
         }
         self.open_built(variant)
     }
@@ -142,9 +143,9 @@ impl CardArgs {
         variant: Variant,
         change: impl FnOnce(&mut Profile),
     ) -> Result<Opened> {
-        project.build_card(variant, &mut crate::project::tell)?;
         let mut profile = profile(self.profile.as_deref())?;
         change(&mut profile);
+        project.build_card(variant, profile.channels, &mut crate::project::tell)?;
         let sim = power_up(project, profile, variant)?;
         Ok(Opened { card: Card::open_with(sim.function.clone(), self.timeouts())?, sim: Some(sim) })
     }
@@ -206,7 +207,7 @@ pub fn simulated_with(
 }
 
 fn power_up(project: &Project, profile: Profile, variant: Variant) -> Result<Simulated> {
-    let card_object = project.card_object(variant);
+    let card_object = project.card_object(variant, profile.channels);
     let config = SimConfig {
         profile: profile.clone(),
         card_object,

@@ -193,6 +193,11 @@ impl SimCard {
         let mut card =
             ffi::Card::open(&config.card_object, clock_khz, link, &dram, ports, &config.image_dir)?;
         let geometry = card.read(REGISTERS.0, GEOMETRY).map_err(gone)?;
+        let (channels, wanted) = (geometry >> 8 & 0xff, config.profile.channels);
+        if channels != wanted {
+            let profile = config.profile.name;
+            return Err(SimError::Profile { profile, channels, wanted });
+        }
         let vectors = 2 * (geometry & 0xff) as u16;
         let space = config_space(link, vectors)?;
         let functions = card.functions();

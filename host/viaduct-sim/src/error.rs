@@ -23,6 +23,16 @@ pub enum SimError {
         /// What is wrong with it.
         why: String,
     },
+    /// The shell is built for another board.
+    #[error("profile {profile} has {wanted} channels of card memory, the card that was built has {channels}")]
+    Profile {
+        /// The board.
+        profile: &'static str,
+        /// Channels that the shell has.
+        channels: u32,
+        /// Channels that the board has.
+        wanted: u32,
+    },
     /// The card did not accept its configuration, or a request.
     #[error("simulated card: {0}")]
     Refused(String),

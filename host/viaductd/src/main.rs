@@ -229,7 +229,8 @@ fn open(args: &Args, project: &Project) -> Result<Arc<dyn PciFunction>> {
         return Ok(location.open_within(Duration::ZERO, |_| true)?);
     }
     let profile = args.profile.clone().unwrap_or_default();
-    let card_object = project.build_card(Variant::Fast, &mut |line| tracing::info!("{line}"))?;
+    let card_object =
+        project.build_card(Variant::Fast, profile.channels, &mut |line| tracing::info!("{line}"))?;
     let image_dir = project.images(Variant::Fast);
     Ok(Arc::new(SimCard::open(SimConfig { profile, card_object, image_dir, chan_mib: None })?))
 }

@@ -81,7 +81,8 @@ pub fn run(args: Args) -> Result {
     let mut signals = crate::process::signals::ending();
     signals.add(Signal::SIGWINCH);
     signals.thread_block().map_err(|e| Failure::Run(format!("signals: {e}")))?;
-    project.build_card(Variant::Functions, &mut crate::project::tell)?;
+    let channels = crate::card::profile(args.profile.as_deref())?.channels;
+    project.build_card(Variant::Functions, channels, &mut crate::project::tell)?;
     let line = args.connect.line;
     let sim =
         crate::card::simulated_with(&project, args.profile.as_deref(), Variant::Functions, |profile| {

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde_json::json;
 use viaduct_build::{Container, Geometry, Project, Variant, compiler};
+use viaduct_sim::Profile;
 
 use crate::fail::{Failure, Result};
 use crate::process::tell::out;
@@ -153,7 +154,7 @@ const UNBUILT: &str = "not built yet; done when it is first used";
 
 /// The card and the image of each app: complete and from the same build, if built.
 fn objects(project: &Project) -> Result<Vec<Finding>> {
-    let card = project.card_object(Variant::Fast);
+    let card = project.card_object(Variant::Fast, Profile::default().channels);
     let found = match std::fs::metadata(&card) {
         Ok(m) => Ok(format!("{} KiB", m.len() >> 10)),
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(UNBUILT.to_owned()),

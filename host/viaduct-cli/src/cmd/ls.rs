@@ -59,7 +59,8 @@ pub fn run(args: Args) -> Result {
 
 /// The slots of the card; none if the simulated one is not built, which this command does not do.
 fn slots(project: &Project, args: &CardArgs) -> Result<Option<Vec<Value>>> {
-    if args.card == CardSpec::Sim && !project.card_object(Variant::Fast).is_file() {
+    let channels = crate::card::profile(args.profile.as_deref())?.channels;
+    if args.card == CardSpec::Sim && !project.card_object(Variant::Fast, channels).is_file() {
         return Ok(None);
     }
     let card = args.open_as_built()?.card;

@@ -197,7 +197,8 @@ pub fn watched(args: Args, watcher: &mut dyn Watcher) -> Result<u8> {
     let guest = Guest::prepare(project.root(), &args.kernel)?;
     let shape = Shape { memory: args.memory, iommu: args.iommu, root: args.root };
     if simulate {
-        project.build_card(Variant::Functions, &mut crate::project::tell)?;
+        let channels = crate::card::profile(args.profile.as_deref())?.channels;
+        project.build_card(Variant::Functions, channels, &mut crate::project::tell)?;
     }
     // From here on signals are handled, for an orderly end.
     let mut signals = Signals::take()?;

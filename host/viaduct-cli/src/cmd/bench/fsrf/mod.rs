@@ -201,6 +201,14 @@ impl<'a> Bench<'a> {
         let profile = card.profile.clone().or(Some("f1".into()));
         let card = CardArgs { profile, ..card.clone() };
         let board = crate::card::profile(card.profile.as_deref())?;
+        // The other systems are built for as many channels as the board of the paper has.
+        if board.channels != Profile::F1.channels {
+            let name = board.name;
+            let channels = board.channels;
+            return usage(format!(
+                "profile {name} has {channels} channels of card memory, the other systems have 4"
+            ));
+        }
         let (sizes, scale_log2) = match quick {
             true => (QUICK, QUICK_SCALE_LOG2),
             false => (Sizes::small(choice.divide), choice.divide.ilog2()),
@@ -237,9 +245,12 @@ impl<'a> Bench<'a> {
         // As it runs: its file may have been replaced by a new build.
         let own = Path::new("/proc/self/exe");
         let built = match &self.record {
-            Some(_) => {
-                digest([own, &self.project.card_object(Variant::Fast), &*self.program, &image.object])?
-            }
+            Some(_) => digest([
+                own,
+                &self.project.card_object(Variant::Fast, self.board.channels),
+                &*self.program,
+                &image.object,
+            ])?,
             None => String::new(),
         };
         Ok(Task { work, image, built })
