@@ -307,7 +307,9 @@ module via_axi_mux
   // without W.
   logic [NumWr-1:0] w_src_q, w_behind;
   logic w_src_free, w_behind_valid, w_pass;
-  assign w_src_free = w_src_q == '0 || w_valid && w_ready && w.last;
+  logic [NumWr-1:0] w_ends;
+  always_comb for (int unsigned i = 0; i < NumWr; i++) w_ends[i] = w_src_q[i] && s_w_valid_i[i] && s_w_i[i].last;
+  assign w_src_free = w_src_q == '0 || w_ready && w_ends != '0;
   assign w_pass = w_src_q == '0 && !w_behind_valid;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) w_src_q <= '0;

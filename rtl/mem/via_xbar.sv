@@ -92,7 +92,10 @@ module via_xbar
   end
 
   // By ways: reads and writes.
-  logic [NumMgr-1:0] req[2][NumSub], urgent[2][NumSub], gnt[2][NumSub], cut[2][NumSub];
+  logic [NumMgr-1:0] req[2][NumSub], gnt[2][NumSub], cut[2][NumSub];
+  /* verilator lint_off UNUSEDSIGNAL */  // for host memory
+  logic [NumMgr-1:0] urgent[2][NumSub];
+  /* verilator lint_on UNUSEDSIGNAL */
   logic [7:0] req_len[2][NumSub][NumMgr];
   logic [NumSub-1:0] ack[2], gnt_any[2];
 
@@ -210,12 +213,11 @@ module via_xbar
       );
     end else begin : gen_host
       for (genvar w = 0; w < 2; w++) begin : gen_way
-        logic [NumMgr-1:0] one_req[1], one_urgent[1], one_gnt[1];
+        logic [NumMgr-1:0] one_req[1], one_gnt[1];
         logic [7:0] one_len[1][NumMgr];
         assign one_req[0] = req[w][t];
-        assign one_urgent[0] = urgent[w][t];
         assign one_len[0] = req_len[w][t];
-        assign gnt[w][t] = one_gnt[0];
+        assign gnt[w][t]  = one_gnt[0];
         via_share #(
           .N      (NumMgr),
           .Ways   (1),
@@ -228,7 +230,7 @@ module via_xbar
           .first_i(first_q),
           .req_i   (one_req),
           .len_i   (one_len),
-          .urgent_i(one_urgent),
+          .urgent_i('{default: '0}),  // a wait there is one for the link
           .ack_i   (ack[w][t]),
           .gnt_o   (one_gnt),
           .valid_o (gnt_any[w][t]),

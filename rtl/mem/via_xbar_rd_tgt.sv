@@ -102,7 +102,7 @@ module via_xbar_rd_tgt
       if (gnt_i[m]) begin
         ax.addr |= AddrW'(req_place[m]) << BeatLog2;
         ax.len |= req_len[m];
-        long_gnt |= req_len[m] >= 8'(WindowLong);
+        if (!Far) long_gnt |= req_len[m] >= 8'(WindowLong);
       end
     end
     ax.size  = 3'(BeatLog2);
@@ -110,7 +110,8 @@ module via_xbar_rd_tgt
   end
 
   via_slice #(
-    .T(axi_ax_t)
+    .T  (axi_ax_t),
+    .Ram(Far)
   ) u_ar (
     .clk_i,
     .rst_ni,

@@ -90,7 +90,7 @@ module via_xbar_wr_tgt
   logic [Width-1:0] req_place[NumMgr];
   logic [StrbW+DataW-1:0] beat[NumMgr];  // next beat of a manager
   axi_ax_t ax;
-  logic ack, grant, slice_ready, sent_room, owner_room, below, last, long_gnt;
+  logic ack, grant, slice_ready, sent_room, owner_room, below, last;
   logic [MgrW-1:0] from;
   sent_t sent;
   owner_t owner;
@@ -155,9 +155,8 @@ module via_xbar_wr_tgt
   assign grant = gnt_any_i && ack;
 
   always_comb begin
-    ax = '0;
+    ax   = '0;
     last = 1'b0;
-    long_gnt = 1'b0;
     from = '0;
     for (int unsigned m = 0; m < NumMgr; m++) begin
       if (gnt_i[m]) begin
@@ -165,7 +164,6 @@ module via_xbar_wr_tgt
         ax.len |= req_len[m];
         last |= req_last[m];
         from |= MgrW'(m);
-        long_gnt |= req_len[m] >= 8'(WindowLong);
       end
     end
     ax.size  = 3'(BeatLog2);
@@ -173,7 +171,8 @@ module via_xbar_wr_tgt
   end
 
   via_slice #(
-    .T(axi_ax_t)
+    .T  (axi_ax_t),
+    .Ram(Far)
   ) u_aw (
     .clk_i,
     .rst_ni,
@@ -256,7 +255,7 @@ module via_xbar_wr_tgt
       .window_i  ($clog2(Most + 1)'({window_i, 4'h0})),
       .grant_i   (grant),
       .len_i     (ax.len),
-      .long_i    (long_gnt),
+      .long_i    (1'b0),
       .back_i    (back_q),
       .back_len_i(back_len_q),
       .below_o   (below)
