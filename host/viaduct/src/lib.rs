@@ -28,8 +28,8 @@ pub use backing::{Device, SharedBytes, Source};
 pub use card::dma::{DmaArena, DmaBuffer};
 pub use card::observer::{Observed, Observer};
 pub use card::{
-    Card, CardInfo, FunctionKind, HostShare, HostUser, Placement, Policy, Port, Rate, Route, RouteState,
-    Schedule, Sharing, SlotCounters, Timeouts, Tlb,
+    Card, CardBuffer, CardInfo, FunctionKind, HostShare, HostUser, Placement, Policy, Port, Rate, Route,
+    RouteState, Schedule, Sharing, SlotCounters, Timeouts, Tlb,
 };
 pub use dispatch::Tag;
 pub use error::{Error, Result};
@@ -41,6 +41,7 @@ pub use job::{
 pub use pager::{Advice, Denied, PagerStats};
 pub use protocol::desc::Prot;
 pub use protocol::{desc, regs, ring};
+pub use slot::copy::Rows;
 pub use slot::mapping::{MapOptions, Mapping, Operation, SyncMode};
 
 pub use slot::several::{Awaited, wait_for_one};

@@ -2,8 +2,9 @@
 //! Allocation of the card's memory.
 //!
 //! A channel is an array of 2 MiB blocks; a block is free, one large frame, split into 512 small frames, reserved for
-//! the user (named by a `card:` endpoint), or for page tables. Frames are allocated from a set of channels in turn, so that neighbouring pages
-//! of a mapping are in different channels.
+//! the user (named by a `card:` endpoint), part of a large allocation, or for page tables. Frames are allocated from a set of channels in
+//! turn, so that neighbouring pages of a mapping are in different channels. An allocation is a range of one channel: small frames in a row of
+//! one block, or blocks in a row.
 
 use std::collections::BTreeMap;
 
@@ -39,6 +40,7 @@ enum Block {
     Huge,
     Split,
     User,
+    Allocated,
     Table,
 }
 
@@ -55,11 +57,20 @@ struct Split {
     count: usize,
 }
 
+/// A range that the program has allocated.
+#[derive(Debug)]
+struct Allocation {
+    len: u64, // whole pages
+    users: usize,
+    released: bool, // freed once nobody uses it
+}
+
 /// Allocator of the card's memory.
 #[derive(Debug)]
 pub struct CardMemory {
     channels: Vec<Channel>,
     next: BTreeMap<u16, usize>, // channel, for each set of them
+    allocations: BTreeMap<u64, Allocation>,
 }
 
 impl CardMemory {
@@ -70,11 +81,23 @@ impl CardMemory {
         blocks[(tables.min(count) as usize)..].fill(Block::Table);
         let channel = || Channel { blocks: blocks.clone(), split: BTreeMap::new(), next: 0 };
 
-        Self { channels: (0..channels).map(|_| channel()).collect(), next: BTreeMap::new() }
+        Self {
+            channels: (0..channels).map(|_| channel()).collect(),
+            next: BTreeMap::new(),
+            allocations: BTreeMap::new(),
+        }
     }
 
     /// Allocates a frame in one of these channels, a bit for each, and returns its card address, or `None` if there is none.
     pub fn alloc(&mut self, size: FrameSize, channels: u16) -> Option<u64> {
+        self.in_turn(channels, |channel| match size {
+            FrameSize::Huge => channel.take_blocks(1, Block::Huge).map(|block| block as u64 * HUGE),
+            FrameSize::Small => channel.take_small(1),
+        })
+    }
+
+    /// The card address of what `take` takes, an offset in a channel, in one of these channels in turn.
+    fn in_turn(&mut self, channels: u16, take: impl Fn(&mut Channel) -> Option<u64>) -> Option<u64> {
         let count = self.channels.len();
         for _ in 0..count {
             let next = self.next.entry(channels).or_default();
@@ -83,26 +106,75 @@ impl CardMemory {
             if channels >> number & 1 == 0 {
                 continue;
             }
-            if let Some(addr) = self.alloc_in(number, size) {
-                return Some(addr);
+            if let Some(offset) = self.channels.get_mut(number).and_then(&take) {
+                return Some((number as u64) << CHANNEL_LOG2 | offset);
             }
         }
         None
+    }
+
+    /// Allocates a range of at least `len` bytes, whole pages of one channel, and returns its card address, or `None` if there is none.
+    pub fn reserve(&mut self, len: u64) -> Option<u64> {
+        let len = len.max(1).checked_next_multiple_of(PAGE)?;
+        let addr = self.in_turn(u16::MAX, |channel| match len {
+            ..=HUGE => channel.take_small((len / PAGE) as usize),
+            _ => {
+                let count = usize::try_from(len.div_ceil(HUGE)).ok()?;
+                channel.take_blocks(count, Block::Allocated).map(|block| block as u64 * HUGE)
+            }
+        })?;
+        self.allocations.insert(addr, Allocation { len, users: 0, released: false });
+        Some(addr)
+    }
+
+    /// Frees an allocated range, or has it freed by the last of its users ([`CardMemory::claim`]). How many there are.
+    pub fn release(&mut self, addr: u64) -> usize {
+        let Some(allocation) = self.allocations.get_mut(&addr) else { return 0 };
+        allocation.released = true;
+        let users = allocation.users;
+        self.free_unused(addr);
+        users
+    }
+
+    /// A user of an allocated range has finished with it.
+    pub fn unclaim(&mut self, addr: u64) {
+        if let Some(allocation) = self.allocations.get_mut(&addr) {
+            allocation.users -= 1;
+            self.free_unused(addr);
+        }
+    }
+
+    /// How many users an allocated range has.
+    pub fn users(&self, addr: u64) -> usize {
+        self.allocations.get(&addr).map_or(0, |allocation| allocation.users)
+    }
+
+    fn free_unused(&mut self, addr: u64) {
+        let Some(&Allocation { len, users: 0, released: true }) = self.allocations.get(&addr) else { return };
+        self.allocations.remove(&addr);
+        let (number, offset) = split_addr(addr);
+        let (channel, block) = (&mut self.channels[number], (offset / HUGE) as usize);
+        match len {
+            ..=HUGE => {
+                let first = (offset % HUGE / PAGE) as usize;
+                (first..first + (len / PAGE) as usize).for_each(|page| channel.free_small(block, page));
+            }
+            _ => channel.blocks[block..block + len.div_ceil(HUGE) as usize].fill(Block::Free),
+        }
+    }
+
+    /// The allocated range that the range from `addr` on begins in, and whether it ends there too.
+    fn allocation(&self, addr: u64, len: u64) -> Option<(u64, bool)> {
+        let (&start, allocation) = self.allocations.range(..=addr).next_back()?;
+        let begins = addr - start < allocation.len;
+        let ends = addr.checked_add(len).is_some_and(|end| end <= start + allocation.len);
+        begins.then_some((start, ends))
     }
 
     /// Whether there is a free frame of 2 MiB in one of these channels.
     pub fn has_huge(&self, channels: u16) -> bool {
         let mut all = self.channels.iter().enumerate();
         all.any(|(number, channel)| channels >> number & 1 != 0 && channel.blocks.contains(&Block::Free))
-    }
-
-    fn alloc_in(&mut self, number: usize, size: FrameSize) -> Option<u64> {
-        let channel = self.channels.get_mut(number)?;
-        let offset = match size {
-            FrameSize::Huge => channel.take_block(Block::Huge).map(|block| block as u64 * HUGE),
-            FrameSize::Small => channel.take_small(),
-        };
-        Some((number as u64) << CHANNEL_LOG2 | offset?)
     }
 
     /// Frees a frame.
@@ -122,12 +194,28 @@ impl CardMemory {
         }
     }
 
-    /// Reserves a range for the user. It may be reserved already, but must not overlap the library's own frames. The range is
-    /// in one channel.
-    pub fn claim(&mut self, addr: u64, len: u64) -> Result<()> {
+    /// Lets the user have a range: a part of an allocated one, whose address is returned for [`CardMemory::unclaim`], or one that is reserved
+    /// for as long as the card is open. That may be reserved already, but must not overlap the library's own frames, nor an allocated range.
+    /// The range is in one channel.
+    pub fn claim(&mut self, addr: u64, len: u64) -> Result<Option<u64>> {
         let fail = |why: String| Error::BadCardRange { addr, len, why };
         if addr % PAGE != 0 {
             return Err(fail("the address is not a multiple of 4096".into()));
+        }
+        match self.allocation(addr, len) {
+            None => {}
+            Some((start, true)) if len > 0 => {
+                if let Some(allocation) = self.allocations.get_mut(&start) {
+                    allocation.users += 1;
+                }
+                return Ok(Some(start));
+            }
+            Some((start, _)) => {
+                let size = self.allocations[&start].len;
+                return Err(fail(format!(
+                    "the range is empty or leaves the {size:#x} bytes that are allocated at {start:#x}"
+                )));
+            }
         }
         let (number, offset) = split_addr(addr);
         let count = self.channels.len();
@@ -143,39 +231,42 @@ impl CardMemory {
             let end = channel.blocks.iter().filter(|b| **b != Block::Table).count() as u64 * HUGE;
             return Err(fail(format!("page tables are there: a channel is free up to {end:#x}")));
         }
-        if channel.blocks[blocks.clone()].iter().any(|b| matches!(b, Block::Huge | Block::Split)) {
-            return Err(fail("pages of mapped files are there; use another range or unmap them".into()));
+        if channel.blocks[blocks.clone()].iter().any(|b| !matches!(b, Block::Free | Block::User)) {
+            let why =
+                "pages of mapped files or allocated memory are there; use another range, or allocate one";
+            return Err(fail(why.into()));
         }
         channel.blocks[blocks].fill(Block::User);
-        Ok(())
+        Ok(None)
     }
 }
 
 impl Channel {
-    fn take_block(&mut self, to: Block) -> Option<usize> {
-        let count = self.blocks.len();
-        let block = (0..count).map(|i| (self.next + i) % count).find(|&b| self.blocks[b] == Block::Free)?;
-        self.next = (block + 1) % count;
-        self.blocks[block] = to;
-        Some(block)
+    /// Takes blocks in a row.
+    fn take_blocks(&mut self, count: usize, to: Block) -> Option<usize> {
+        let last = self.blocks.len().checked_sub(count)?;
+        let free = |&b: &usize| self.blocks[b..b + count].iter().all(|block| *block == Block::Free);
+        let first = (0..=last).map(|i| (self.next + i) % (last + 1)).find(free)?;
+        self.next = (first + count) % self.blocks.len();
+        self.blocks[first..first + count].fill(to);
+        Some(first)
     }
 
-    fn take_small(&mut self) -> Option<u64> {
-        let open = self.split.iter().find(|(_, s)| s.count < SMALL_PER_BLOCK).map(|(&block, _)| block);
-        let block = match open {
-            Some(block) => block,
+    /// Takes small frames in a row of one block.
+    fn take_small(&mut self, count: usize) -> Option<u64> {
+        let open = self.split.iter().find_map(|(&block, split)| Some((block, split.run(count)?)));
+        let (block, first) = match open {
+            Some(found) => found,
             None => {
-                let block = self.take_block(Block::Split)?;
+                let block = self.take_blocks(1, Block::Split)?;
                 self.split.insert(block, Split { used: [0; SMALL_PER_BLOCK / 64], count: 0 });
-                block
+                (block, 0)
             }
         };
         let split = self.split.get_mut(&block)?;
-        let word = split.used.iter().position(|w| *w != u64::MAX)?;
-        let bit = split.used[word].trailing_ones() as usize;
-        split.used[word] |= 1 << bit;
-        split.count += 1;
-        Some(block as u64 * HUGE + (word * 64 + bit) as u64 * PAGE)
+        (first..first + count).for_each(|page| split.used[page / 64] |= 1 << (page % 64));
+        split.count += count;
+        Some(block as u64 * HUGE + first as u64 * PAGE)
     }
 
     fn free_small(&mut self, block: usize, index: usize) {
@@ -188,6 +279,24 @@ impl Channel {
             self.split.remove(&block);
             self.blocks[block] = Block::Free;
         }
+    }
+}
+
+impl Split {
+    /// The first of so many unused frames in a row.
+    fn run(&self, count: usize) -> Option<usize> {
+        if count > SMALL_PER_BLOCK - self.count {
+            return None;
+        }
+        let mut first = 0;
+        while first + count <= SMALL_PER_BLOCK {
+            let used = |&page: &usize| self.used[page / 64] >> (page % 64) & 1 != 0;
+            match (first..first + count).rev().find(used) {
+                None => return Some(first),
+                Some(page) => first = page + 1,
+            }
+        }
+        None
     }
 }
 
@@ -249,7 +358,59 @@ mod tests {
         assert!(refused.contains("page tables are there"), "{refused}");
     }
 
+    #[test]
+    fn an_allocation_is_checked_kept_while_in_use_and_given_back() {
+        let mut memory = CardMemory::new(1, 16, 7);
+        let small = memory.reserve(3 * PAGE - 5).unwrap();
+        let large = memory.reserve(2 * HUGE + 1).unwrap();
+        assert_eq!(large % HUGE, 0);
+        assert_eq!(memory.claim(small + PAGE, 2 * PAGE).unwrap(), Some(small));
+        for (addr, len) in
+            [(small, 3 * PAGE + 1), (small, 0), (large + PAGE, 3 * HUGE), (small + PAGE, u64::MAX)]
+        {
+            let refused = memory.claim(addr, len).unwrap_err().to_string();
+            assert!(refused.contains("allocated"), "{refused}");
+        }
+        // Neither a frame nor a range of the user is put where an allocation is.
+        assert!(memory.claim(small + 3 * PAGE, 1).is_err());
+        assert_eq!(memory.alloc(FrameSize::Small, ALL), Some(small + 3 * PAGE));
+        assert_eq!(memory.release(small), 1);
+        assert_eq!(memory.alloc(FrameSize::Small, ALL), Some(small + 4 * PAGE));
+        memory.unclaim(small);
+        assert_eq!(memory.alloc(FrameSize::Small, ALL), Some(small));
+        assert_eq!(memory.release(large), 0);
+        assert_eq!(memory.release(large), 0, "nothing is there any more");
+        assert!(memory.reserve(6 * HUGE).is_some());
+        assert_eq!(memory.reserve(HUGE + 1), None);
+        assert_eq!(memory.reserve(u64::MAX), None);
+    }
+
     proptest! {
+        #[test]
+        fn allocations_never_overlap(
+            steps in proptest::collection::vec((0u64..6 * HUGE, any::<bool>(), any::<prop::sample::Index>()), 1..100)
+        ) {
+            let mut memory = CardMemory::new(2, 32, 15);
+            let mut held: Vec<(u64, u64)> = Vec::new();
+            for (len, take, which) in steps {
+                // As many small ones as large ones.
+                let len = if which.index(2) == 0 { len } else { len % (40 * PAGE) };
+                if !take && !held.is_empty() {
+                    memory.release(held.swap_remove(which.index(held.len())).0);
+                } else if let Some(addr) = memory.reserve(len) {
+                    let (number, offset) = split_addr(addr);
+                    prop_assert!(addr % PAGE == 0 && number < 2 && offset + len <= 15 * HUGE);
+                    prop_assert!(!held.iter().any(|&(a, l)| addr < a + l && a < addr + len.max(1)));
+                    held.push((addr, len.max(1)));
+                }
+            }
+            for (addr, _) in held {
+                memory.release(addr);
+            }
+            prop_assert!(memory.allocations.is_empty());
+            prop_assert!(memory.channels.iter().all(|c| c.blocks[..15].iter().all(|b| *b == Block::Free)));
+        }
+
         #[test]
         fn frames_never_overlap(
             steps in proptest::collection::vec((0u8..4, any::<prop::sample::Index>()), 1..300)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A card: its properties, time, memory and slots, and the port that loads apps into them.
 
+mod buffer;
 mod counters;
 pub mod dma;
 mod kind;
@@ -18,6 +19,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+pub use buffer::CardBuffer;
+pub(crate) use buffer::Claim;
 pub use counters::SlotCounters;
 use dma::{DmaArena, DmaBuffer};
 pub use kind::FunctionKind;
@@ -130,6 +133,8 @@ pub struct Card {
     placing: AtomicU32,
     /// Held while an image is loaded: the card has one configuration port.
     config_port: Mutex<()>,
+    /// Held while a part of a beat of card memory is changed: all of it is read and written.
+    pub(crate) partial: Mutex<()>,
     /// Held during the two reads of the time.
     time: Mutex<()>,
     /// Held during a change of a function's control register.
@@ -166,6 +171,7 @@ impl Card {
             claimed: Mutex::new(vec![false; info.slots]),
             placing: AtomicU32::new(0),
             config_port: Mutex::new(()),
+            partial: Mutex::new(()),
             time: Mutex::new(()),
             functions: Mutex::new(()),
             counters: Mutex::default(),
@@ -368,9 +374,11 @@ impl Card {
         self.write_card(VIA_CARD_KEEP, blocks)
     }
 
-    /// Reserves a range of card memory for the user while the card is open.
-    pub(crate) fn claim_range(&self, addr: u64, len: u64) -> Result<()> {
-        lock(&self.memory).claim(addr, len)
+    /// Lets the user have a range of card memory, until the value is dropped if it is a part of an allocated one, else while the card is
+    /// open.
+    pub(crate) fn claim_range(self: &Arc<Self>, addr: u64, len: u64) -> Result<Claim> {
+        let allocation = lock(&self.memory).claim(addr, len)?;
+        Ok(Claim(allocation.map(|addr| (Arc::clone(self), addr))))
     }
 
     /// Feeds an image to the configuration port. The slot is held in reset by the caller.

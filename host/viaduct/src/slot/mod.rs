@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A slot: the app in it, its registers, its address space.
 
+pub(crate) mod copy;
 pub(crate) mod inner;
 pub(crate) mod mapping;
 pub(crate) mod several;

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::card::Claim;
 use crate::card::dma::DmaBuffer;
 use crate::card::sync::lock;
 use crate::error::Result;
@@ -17,6 +18,8 @@ pub(crate) struct Window {
     va: u64,
     buffer: Option<DmaBuffer>,
     open: bool,
+    /// The card memory is in use while the window is there.
+    claim: Option<Claim>,
 }
 
 impl Window {
@@ -25,22 +28,29 @@ impl Window {
         let access = if prot.write { DmaAccess::Write } else { DmaAccess::Read };
         let buffer = slot.card().dma_buffer(len, access)?;
         let (place, len) = (Place::Host(buffer.iova()), buffer.len());
-        Self::open(slot, place, len, prot, Some(buffer))
+        Self::open(slot, place, len, prot, Some(buffer), None)
     }
 
     /// A range of card memory.
     pub fn card(slot: &Slot, addr: u64, len: u64, prot: Prot) -> Result<Self> {
-        slot.card().claim_range(addr, len)?;
-        Self::open(slot, Place::Card(addr), len, prot, None)
+        let claim = slot.card().claim_range(addr, len)?;
+        Self::open(slot, Place::Card(addr), len, prot, None, Some(claim))
     }
 
-    fn open(slot: &Slot, place: Place, len: u64, prot: Prot, mut buffer: Option<DmaBuffer>) -> Result<Self> {
+    fn open(
+        slot: &Slot,
+        place: Place,
+        len: u64,
+        prot: Prot,
+        mut buffer: Option<DmaBuffer>,
+        claim: Option<Claim>,
+    ) -> Result<Self> {
         let slot = Arc::clone(slot.inner());
         let mapped = lock(&slot.space).map_window(&slot.rings, place, len, prot);
         if let (Err(_), Some(buffer)) = (&mapped, &mut buffer) {
             buffer.retire();
         }
-        Ok(Self { slot, va: mapped?, buffer, open: true })
+        Ok(Self { slot, va: mapped?, buffer, open: true, claim })
     }
 
     /// Virtual address of the first byte.
@@ -64,8 +74,10 @@ impl Window {
             return Ok(());
         }
         let unmapped = lock(&self.slot.space).remove(&self.slot.rings, self.va);
-        if let (Err(_), Some(buffer)) = (&unmapped, &mut self.buffer) {
-            buffer.retire();
+        if unmapped.is_err() {
+            // The card may still use its memory.
+            self.buffer.iter().for_each(DmaBuffer::retire);
+            std::mem::forget(self.claim.take());
         }
         unmapped
     }
