@@ -47,8 +47,8 @@ def rust(folder: Path, name: str = "encrypt") -> list[object]:
     return [folder / "rust"]
 
 
-def c(folder: Path, name: str = "encrypt") -> list[object]:
-    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-I", ROOT / "host/viaduct-capi/include"]
+def c(folder: Path, name: str = "encrypt", standard: str = "c99") -> list[object]:
+    flags = [f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-I", ROOT / "host/viaduct-capi/include"]
     link = ["-L", RELEASE, f"-Wl,-rpath,{RELEASE}", "-lviaduct"]
     run(["cc", *flags, example("c", name), *link, "-o", folder / "c"])
     return [folder / "c"]
@@ -111,3 +111,8 @@ def test_example_shares_a_card_with_others(tmp_path: Path):
             daemon.terminate()
         assert daemon.wait(60) == 0
     assert table.read_bytes() == expected
+
+
+@pytest.mark.parametrize("words", [1, 1000, 100_000])
+def test_listing_2_of_the_driver_paper_increments_on_the_card(tmp_path: Path, words: int):
+    assert run([*c(tmp_path, "increment", "c11"), words]) == f"{words} words, 0 wrong\n"

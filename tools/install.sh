@@ -66,6 +66,7 @@ install_all() {
   link "libviaduct.so.$abi" lib/libviaduct.so
   program 644 $release/libviaduct.a lib/libviaduct.a
   put 644 host/viaduct-capi/include/viaduct.h include/viaduct.h
+  put 644 host/viaduct-capi/include/viaduct_fpga.h include/viaduct_fpga.h
   sed "s|@PREFIX@|${prefix//[&|\\]/\\&}|; s|@VERSION@|$version|" host/viaduct-capi/viaduct.pc.in > "$scratch/viaduct.pc"
   put 644 "$scratch/viaduct.pc" lib/pkgconfig/viaduct.pc
 

@@ -129,6 +129,15 @@ int viaduct_get_info(viaduct_card* card, viaduct_info* info);
 /* Card cycles since power-up. */
 int viaduct_time(viaduct_card* card, uint64_t* cycles);
 
+/* Function-level reset of the card: registers and slots are as after power-up; card memory, and what was
+ * allocated of it, stay. VIADUCT_E_BUSY while a slot of this program is open. */
+int viaduct_reset_card(viaduct_card* card);
+
+/* 32-bit registers of the card by byte offset (VIA_CARD_* of the register map). A program may write 0x1c,
+ * SCRATCH; the others are for the library. */
+int viaduct_read_card32(viaduct_card* card, uint32_t offset, uint32_t* value);
+int viaduct_write_card32(viaduct_card* card, uint32_t offset, uint32_t value);
+
 /* ------------------------------------------------------------------------------------------------ slots */
 
 typedef struct viaduct_slot viaduct_slot;
@@ -140,6 +149,12 @@ typedef struct viaduct_slot viaduct_slot;
  * image: it contains a '/' or ends with ".via". The manifest of an image is next to it, as the build leaves
  * it (aes.via, aes.toml), else that of the checkout. */
 int viaduct_load(viaduct_card* card, int32_t index, const char* app, viaduct_slot** slot);
+
+/* Claims a slot without an app, for copies of card memory. */
+int viaduct_claim(viaduct_card* card, int32_t index, viaduct_slot** slot);
+
+/* Resets the app: registers take their reset values, and what was under way on its streams fails. */
+int viaduct_reset(viaduct_slot* slot);
 
 /* Stops the app, removes all mappings of the slot and releases it. VIADUCT_E_BUSY while another call uses it.
  * VIADUCT_E_IO: the slot is released, and changes that could not be written to their files are lost. */
@@ -297,6 +312,62 @@ typedef struct viaduct_pending viaduct_pending;
 
 int viaduct_run_begin(viaduct_slot* slot, viaduct_route* routes, size_t count,
                       const viaduct_run_options* options, viaduct_report* report, viaduct_pending** pending);
+
+/* One stream of an app alone, as a message; the others are left alone, and an input and an output may be
+ * under way at the same time. Input: all of it is sent, and the app has taken it when this returns; an app
+ * that answers before it has taken all needs a transfer of its output meanwhile. Output: a message of exactly
+ * `capacity` bytes, or of the length of a card: endpoint; of any length to other endpoints and with
+ * VIADUCT_ALLOCATE. A failure is that of viaduct_run(), and resets the app; VIADUCT_E_BUSY if the stream is
+ * in use. viaduct_transfer_begin() begins and returns as viaduct_run_begin() does. */
+int viaduct_transfer(viaduct_slot* slot, viaduct_route* route);
+int viaduct_transfer_begin(viaduct_slot* slot, viaduct_route* route, viaduct_pending** pending);
+
+/* ------------------------------------------------------------------------------------------- card memory
+ *
+ * Memory on the card that this program has allocated. A card address is a number: with it and "card:" apps
+ * use the memory (viaduct_route), and the functions below copy between it and memory of the program, by the
+ * queue of any slot of the card, with an app or without one (viaduct_claim()). Ranges that are not inside
+ * what one viaduct_alloc_memory() has returned are refused (VIADUCT_E_ARGUMENT).
+ *
+ * The card copies beats of viaduct_info.data_bytes. A copy to card memory whose rows do not begin at such
+ * beats reads them, changes them and writes them back: an app must not write to the same beats meanwhile.
+ * Other copies of this program may. */
+
+/* Allocates at least `length` bytes in one piece, at a multiple of 4096, of one channel. Their content is not
+ * defined. VIADUCT_E_MEMORY: no channel has as much in one piece. */
+int viaduct_alloc_memory(viaduct_card* card, uint64_t length, uint64_t* addr);
+
+/* Frees what was allocated at `addr`. VIADUCT_E_BUSY while a run or copy uses it. viaduct_close() frees all.
+ */
+int viaduct_free_memory(viaduct_card* card, uint64_t addr);
+
+/* Copies bytes between the program and card memory. */
+int viaduct_copy_in(viaduct_slot* slot, uint64_t addr, const void* data, uint64_t length);
+int viaduct_copy_out(viaduct_slot* slot, uint64_t addr, void* data, uint64_t length);
+
+/* A block of two dimensions. */
+typedef struct viaduct_rows {
+  uint64_t bytes;     /* of a row */
+  uint64_t rows;      /* how many */
+  uint64_t card_step; /* bytes from one row to the next in card memory; at least `bytes` */
+  uint64_t host_step; /* the same in memory of the program */
+} viaduct_rows;
+
+/* Copies rows: the first one is at `addr` and at `data`. Many rows are copied with one doorbell. */
+int viaduct_copy_rows_in(viaduct_slot* slot, uint64_t addr, const void* data, const viaduct_rows* rows);
+int viaduct_copy_rows_out(viaduct_slot* slot, uint64_t addr, void* data, const viaduct_rows* rows);
+
+/* The same, but they go on while the program does something else: the result is that of viaduct_wait(), and
+ * until then `data` is the library's. Copies that were begun are not ordered among each other. These return
+ * as the functions for mappings do, see there. */
+int viaduct_copy_in_begin(viaduct_slot* slot, uint64_t addr, const void* data, const viaduct_rows* rows,
+                          viaduct_pending** pending);
+int viaduct_copy_out_begin(viaduct_slot* slot, uint64_t addr, void* data, const viaduct_rows* rows,
+                           viaduct_pending** pending);
+
+/* A 32-bit word of card memory, little-endian, at a multiple of 4. */
+int viaduct_read_word(viaduct_slot* slot, uint64_t addr, uint32_t* value);
+int viaduct_write_word(viaduct_slot* slot, uint64_t addr, uint32_t value);
 
 /* ------------------------------------------------------------------------------------------- connections
  *

@@ -98,6 +98,21 @@ pub(crate) unsafe fn bytes<'a>(data: *const c_void, length: u64, what: &str) -> 
     }
 }
 
+/// Output bytes.
+///
+/// # Safety
+/// `data` is NULL or `length` bytes that only the library uses for `'a`.
+pub(crate) unsafe fn bytes_mut<'a>(data: *mut c_void, length: u64, what: &str) -> Result<&'a mut [u8]> {
+    let length = size(length, what)?;
+    match (data.is_null(), length) {
+        (_, 0) => Ok(&mut []),
+        (true, _) => fail(Code::Argument, format!("{what} is NULL, but its length is {length}")),
+        // SAFETY: not NULL, and so `length` bytes that are ours for `'a`, as the caller promises; no more than `isize` holds, as was just
+        // seen. Bytes are always aligned, and any value of them is one.
+        (false, _) => Ok(unsafe { std::slice::from_raw_parts_mut(data.cast(), length) }),
+    }
+}
+
 /// A copy of the program's bytes in memory of the library.
 pub(crate) fn copy(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut copy = zeroed(0, bytes.len())?;

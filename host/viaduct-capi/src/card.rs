@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Cards: open, close, query.
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::io::Write;
 use std::mem::MaybeUninit;
@@ -30,6 +31,8 @@ pub(crate) static BUILDING: PerProcess<Mutex<()>> = PerProcess::new(Mutex::defau
 /// An open card.
 pub struct Card {
     pub(crate) card: Arc<host::Card>,
+    /// Card memory that the program has allocated, by address.
+    pub(crate) memory: Mutex<BTreeMap<u64, Arc<host::CardBuffer>>>,
     trace: Option<Trace>,
 }
 
@@ -66,7 +69,7 @@ pub unsafe extern "C" fn viaduct_open_wait(
             None => Time::Machine,
         };
         let trace = begin_trace(&card, time)?;
-        place.write(CARDS.insert(Card { card, trace }));
+        place.write(CARDS.insert(Card { card, memory: Mutex::default(), trace }));
         Ok(())
     })
 }
@@ -103,6 +106,30 @@ pub unsafe extern "C" fn viaduct_time(card: Handle<Card>, cycles: *mut u64) -> c
         unsafe { args::result(cycles, "cycles")? }.write(card.card.time()?);
         Ok(())
     })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn viaduct_reset_card(card: Handle<Card>) -> c_int {
+    call(|| Ok(CARDS.get(card)?.card.reset()?))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_read_card32(card: Handle<Card>, offset: u32, value: *mut u32) -> c_int {
+    call(|| {
+        let card = CARDS.get(card)?;
+        // SAFETY: the program gives what the header says: an exclusive location.
+        let place = unsafe { args::result(value, "value")? };
+        place.write(card.card.read_register(offset)?);
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn viaduct_write_card32(card: Handle<Card>, offset: u32, value: u32) -> c_int {
+    call(|| Ok(CARDS.get(card)?.card.write_register(offset, value)?))
 }
 
 /// Errors that cannot be returned are reported on standard error, more with VIADUCT_LOG.

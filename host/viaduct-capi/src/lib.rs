@@ -12,6 +12,7 @@ mod connection;
 mod error;
 mod handle;
 mod mapping;
+mod memory;
 mod numbers;
 mod pending;
 mod process;

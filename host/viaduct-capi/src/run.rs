@@ -5,13 +5,13 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-use host::{Endpoint, JobReport, OutLength, Progress, SharedBytes, StreamJob};
+use host::{CardBuffer, Endpoint, JobReport, OutLength, Progress, SharedBytes, StreamJob};
 use viaduct_build::{Length, app_lacks};
 
 use crate::args;
-use crate::error::{Code, Failure, Result, call, fail};
+use crate::error::{Code, Failure, Result, call, fail, posix};
 use crate::handle::{Handle, lock};
 use crate::numbers::is_child;
 use crate::pending::{Lent, Pending, begun_run};
@@ -114,14 +114,127 @@ pub unsafe extern "C" fn viaduct_run_begin(
     report: *mut Report,
     pending: *mut Handle<Pending>,
 ) -> c_int {
+    // SAFETY: the program gives what the header says.
+    let held = unsafe { held(slot, routes, count) };
     let lent = Lent((routes, options, report));
     let work = move |slot: &Slot| {
+        let _held = held;
         let (routes, options, report) = lent.get();
         // SAFETY: they stay until the end of the run is told, as the header says.
         unsafe { run_on(Line(&[slot]), routes, count, options, report) }
     };
     // SAFETY: the program gives what the header says: an exclusive location for a handle.
     unsafe { begun_run(slot, Kind::Streams, pending, work) }
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_transfer(slot: Handle<Slot>, route: *mut Route) -> c_int {
+    // SAFETY: the program gives what the header says.
+    call(|| unsafe {
+        let taken = Taken::new(SLOTS.get(slot)?, kind_of(route)?)?;
+        transfer(&taken.slot, route)
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_transfer_begin(
+    slot: Handle<Slot>,
+    route: *mut Route,
+    pending: *mut Handle<Pending>,
+) -> c_int {
+    let mut kind = None;
+    // SAFETY: the program gives what the header says.
+    let looked = posix(|| unsafe {
+        kind = Some(kind_of(route)?);
+        Ok(())
+    });
+    let Some(kind) = kind else { return looked };
+    // SAFETY: the program gives what the header says, and the route was looked at above.
+    let held = unsafe { held(slot, route, 1) };
+    let lent = Lent(route);
+    // SAFETY: the route stays until the end of the transfer is told, as the header says.
+    let work = move |slot: &Slot| unsafe {
+        let _held = held;
+        transfer(slot, lent.get())
+    };
+    // SAFETY: the program gives what the header says: an exclusive location for a handle.
+    unsafe { begun_run(slot, kind, pending, work) }
+}
+
+/// The allocated card memory that routes lead to, which is not freed before the run has begun on its thread, nor until its end. What is wrong
+/// with routes or slot is told by the run.
+///
+/// # Safety
+/// `routes` is NULL or `count` routes that are not changed during the call, with endpoints as the header says.
+unsafe fn held(slot: Handle<Slot>, routes: *const Route, count: usize) -> Vec<Arc<CardBuffer>> {
+    // SAFETY: the caller promises the same.
+    let (Ok(slot), Ok(routes)) = (SLOTS.get(slot), unsafe { args::list(routes, count, "routes") }) else {
+        return Vec::new();
+    };
+    let card_memory = |route: &Route| {
+        // SAFETY: the caller promises the same.
+        let text = unsafe { args::optional_text(route.endpoint, "endpoint") }.ok()??;
+        match Endpoint::parse(text.starts_with("card:").then_some(text)?).ok()? {
+            Endpoint::Card { addr, .. } => slot.card().memory_at(addr).ok().map(|(memory, _)| memory),
+            _ => None,
+        }
+    };
+    routes.iter().filter_map(card_memory).collect()
+}
+
+/// The part of a slot that a transfer needs.
+///
+/// # Safety
+/// `route` is NULL or a route that is not changed during the call.
+unsafe fn kind_of(route: *const Route) -> Result<Kind> {
+    // SAFETY: the caller promises the same.
+    match unsafe { args::optional_input(route, "route")? } {
+        None => fail(Code::Argument, "route is NULL"),
+        Some(route) if route.direction == types::OUT => Ok(Kind::Output),
+        Some(_) => Ok(Kind::Input),
+    }
+}
+
+/// A run of one stream of an app, of which the other streams are left alone.
+///
+/// # Safety
+/// `route` is not NULL, and as the header says.
+unsafe fn transfer(slot: &Slot, route: *mut Route) -> Result<()> {
+    // SAFETY: not NULL, aligned as was checked, and the library's during the call.
+    let route = unsafe { &mut *route };
+    slot.check_required()?;
+    check_zero("reserved of the route", i64::from(route.reserved))?;
+    let line = Line(&[slot]);
+    // SAFETY: the caller promises the same.
+    let way = unsafe { way(line, route)? };
+    let job = StreamJob::new(&slot.slot);
+    let (port, endpoint) = (way.port as u8, way.endpoint.clone());
+    let job = match way.output {
+        false => job.input(port, endpoint),
+        true => {
+            let length = match &way.endpoint {
+                Endpoint::Card { len, .. } => OutLength::Message(*len),
+                Endpoint::Bytes { .. } if route.capacity != types::ALLOCATE => {
+                    OutLength::Message(route.capacity)
+                }
+                _ => OutLength::Any,
+            };
+            job.output(port, endpoint, length)
+        }
+    };
+    if let Err(error) = job.run() {
+        slot.write_again();
+        return Err(error.into());
+    }
+    let Some(bytes) = &way.bytes else { return Ok(()) };
+    route.length = bytes.len();
+    match way.output {
+        // SAFETY: the caller promises it of a route that leads to memory.
+        true => unsafe { hand_over(route, bytes.take(), name(line, &way)) },
+        false => Ok(()),
+    }
 }
 
 /// A run of slots that are taken for it.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 
 use viaduct_build::{Access, Container, Format, Geometry, Length, Manifest, Register, app_lacks};
@@ -29,11 +29,18 @@ pub struct Slot {
     /// C strings with the names of the ports, in order, and of the registers.
     port_names: Vec<CString>,
     register_names: Vec<CString>,
-    /// Whether there is a run of the streams, and one of the memory port.
-    streams: AtomicBool,
-    memory: AtomicBool,
+    /// Runs under way, by [`Kind`].
+    taken: AtomicU8,
     /// The card is in use while the slot is open. Dropped last.
-    _card: Arc<Card>,
+    card: Arc<Card>,
+}
+
+/// The manifest of a slot without an app, but for its register: a manifest has at least one, or a port.
+const NO_APP: &str = "[app]\nname = 'no_app'\nversion = '0.0.0'\nsummary = 'No app'\ntop = 'no_app'\n\
+                      [[register]]\nname = 'r'\nwidth = 1\naccess = 'rw'\n";
+
+fn no_app() -> Result<Manifest> {
+    Ok(Manifest { registers: Vec::new(), ..Manifest::parse("no_app", NO_APP)? })
 }
 
 /// Ports of an app: name, direction, and length of an output.
@@ -50,8 +57,11 @@ fn c_name(name: &str) -> CString {
 }
 
 impl Slot {
-    fn load(card: Arc<Card>, index: i32, app: &str) -> Result<Self> {
-        let (app, image) = image(&card, app)?;
+    fn load(card: Arc<Card>, index: i32, app: Option<&str>) -> Result<Self> {
+        let (app, image) = match app {
+            Some(app) => image(&card, app).map(|(app, image)| (app, Some(image)))?,
+            None => (no_app()?, None),
+        };
         let slot = match usize::try_from(index) {
             Ok(index) => card.card.slot(index)?,
             Err(_) if index == -1 => card.card.any_slot().map_err(|e| match e {
@@ -60,7 +70,10 @@ impl Slot {
             })?,
             Err(_) => return fail(Code::NotFound, format!("there is no slot {index}; -1 takes any")),
         };
-        slot.load(&image)?;
+        match image {
+            Some(image) => slot.load(&image)?,
+            None => slot.open_space()?,
+        }
         Ok(Self {
             slot,
             port_names: ports(&app).map(|(name, ..)| c_name(name)).collect(),
@@ -68,17 +81,14 @@ impl Slot {
             app,
             written: Mutex::default(),
             placement: Mutex::default(),
-            streams: AtomicBool::new(false),
-            memory: AtomicBool::new(false),
-            _card: card,
+            taken: AtomicU8::new(0),
+            card,
         })
     }
 
-    fn flag(&self, kind: Kind) -> &AtomicBool {
-        match kind {
-            Kind::Streams => &self.streams,
-            Kind::Memory => &self.memory,
-        }
+    /// The card that the slot is on.
+    pub(crate) fn card(&self) -> &Card {
+        &self.card
     }
 
     /// The register of that name.
@@ -123,6 +133,11 @@ impl Slot {
         }
     }
 
+    /// Registers have their reset values.
+    fn forget_written(&self) {
+        lock(&self.written).clear();
+    }
+
     /// Fails if a register that must be set is not.
     pub(crate) fn check_required(&self) -> Result<()> {
         let written = lock(&self.written);
@@ -136,11 +151,14 @@ impl Slot {
     }
 }
 
-/// What a run works with. A slot has one run of each kind at a time.
-#[derive(Clone, Copy)]
+/// What a run works with, a bit for each part. A slot has one run of each part at a time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum Kind {
-    Streams,
-    Memory,
+    Input = 1,
+    Output = 2,
+    Streams = 3,
+    Memory = 4,
 }
 
 /// A slot, taken for a run until this is dropped.
@@ -152,9 +170,13 @@ pub(crate) struct Taken {
 impl Taken {
     /// Takes the slot; only one run of a kind may be active.
     pub fn new(slot: Arc<Slot>, kind: Kind) -> Result<Self> {
-        if slot.flag(kind).swap(true, Ordering::Acquire) {
+        let kinds = kind as u8;
+        let free = |taken: u8| (taken & kinds == 0).then_some(taken | kinds);
+        if slot.taken.fetch_update(Ordering::Acquire, Ordering::Relaxed, free).is_err() {
             let what = match kind {
                 Kind::Streams => "a run",
+                Kind::Input => "a run or transfer into the app",
+                Kind::Output => "a run or transfer out of the app",
                 Kind::Memory => "a memory run",
             };
             return fail(Code::Busy, format!("{what} is running on this slot already; wait for its end"));
@@ -165,7 +187,7 @@ impl Taken {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        self.slot.flag(self.kind).store(false, Ordering::Release);
+        self.slot.taken.fetch_and(!(self.kind as u8), Ordering::Release);
     }
 }
 
@@ -201,7 +223,19 @@ pub unsafe extern "C" fn viaduct_load(
         let card = CARDS.get(card)?;
         // SAFETY: the program gives what the header says: a string, and an exclusive location for a handle.
         let (app, place) = unsafe { (args::text(app, "app")?, args::result(slot, "slot")?) };
-        place.write(SLOTS.insert(Slot::load(card, index, app)?));
+        place.write(SLOTS.insert(Slot::load(card, index, Some(app))?));
+        Ok(())
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_claim(card: Handle<Card>, index: i32, slot: *mut Handle<Slot>) -> c_int {
+    call(|| {
+        let card = CARDS.get(card)?;
+        // SAFETY: the program gives what the header says: an exclusive location for a handle.
+        let place = unsafe { args::result(slot, "slot")? };
+        place.write(SLOTS.insert(Slot::load(card, index, None)?));
         Ok(())
     })
 }
@@ -212,6 +246,17 @@ pub extern "C" fn viaduct_unload(slot: Handle<Slot>) -> c_int {
     call(|| {
         let Slot { slot, .. } = &SLOTS.remove(slot)?;
         Ok(slot.unmap(0..1 << 48)?)
+    })
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub extern "C" fn viaduct_reset(slot: Handle<Slot>) -> c_int {
+    call(|| {
+        let slot = SLOTS.get(slot)?;
+        slot.slot.reset()?;
+        slot.forget_written();
+        Ok(())
     })
 }
 

@@ -266,6 +266,43 @@ impl Card {
         Ok(u64::from(high) << 32 | u64::from(low))
     }
 
+    /// Function-level reset: everything in the card is as after power-up, but for its memory and its time. No slot may be in use. What was
+    /// set for the whole card, [`Card::set_sharing`] for example, is to be set again, and routes are gone.
+    pub fn reset(&self) -> Result<()> {
+        self.check_process()?;
+        // Held, so that no slot is claimed meanwhile.
+        let claimed = lock(&self.claimed);
+        if let Some(slot) = claimed.iter().position(|claimed| *claimed) {
+            return Err(Error::SlotInUse { slot });
+        }
+        self.pci.reset()?;
+        let after = self.timeouts.control;
+        let back =
+            poll(after, || Ok((self.read_card(VIA_CARD_ID)? == VIA_CARD_ID_VALUE_RESET).then_some(())))?;
+        back.ok_or_else(|| Error::BadCard("the card does not answer after its reset".into()))
+    }
+
+    /// Reads a 32-bit register of the card's block (`VIA_CARD_*` of [`regs`](crate::regs)). A read may have an effect: `TIME_LO` latches
+    /// `TIME_HI`, for which there is [`Card::time`].
+    pub fn read_register(&self, offset: u32) -> Result<u32> {
+        self.check_process()?;
+        if offset % 4 != 0 || u64::from(offset) >= VIA_SLOT_BASE {
+            return Err(Error::BadRegister { offset });
+        }
+        self.read_card(offset.into())
+    }
+
+    /// Writes a register of the card's block. Only `SCRATCH` is the program's: all others are for the library.
+    pub fn write_register(&self, offset: u32, value: u32) -> Result<()> {
+        self.check_process()?;
+        match u64::from(offset) {
+            VIA_CARD_SCRATCH => self.write_card(VIA_CARD_SCRATCH, value),
+            _ => Err(Error::Invalid(format!(
+                "register {offset:#x} of the card is for the library; a program may write {VIA_CARD_SCRATCH:#x}"
+            ))),
+        }
+    }
+
     /// Whether an app is in the slot.
     pub fn is_loaded(&self, slot: usize) -> Result<bool> {
         self.check_slot(slot)?;

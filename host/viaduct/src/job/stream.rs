@@ -527,7 +527,10 @@ impl Drain {
     fn limit(&self) -> u64 {
         let expected = self.expected.map_or(u64::MAX, |bytes| bytes.next_multiple_of(self.beat));
         match self.sink {
-            Target::Sink(Out::Card { len, .. }) => expected.min(len / self.beat * self.beat),
+            // The last beat of a range may be used in part: it is on a page of the range.
+            Target::Sink(Out::Card { len, .. }) if self.expected.is_none_or(|bytes| bytes > len) => {
+                expected.min(len / self.beat * self.beat)
+            }
             _ => expected,
         }
     }
