@@ -433,6 +433,10 @@ void vsim_get_counters(const vsim* sim, vsim_counters* counters) {
   counters->channels = via::Shell::kChannels;
   counters->link_up_ps = sim->card->link.up_busy_ps();
   counters->link_down_ps = sim->card->link.down_busy_ps();
+  const via::Sysmon& sysmon = sim->card->sysmon();
+  counters->temperature = sysmon.temperature();
+  counters->vccint_volts = sysmon.vccint();
+  counters->vccint_amperes = sysmon.amperes();
   for (unsigned s = 0; s < via::Card::slots(); s++) {
     const via::Slot::Activity& activity = sim->card->slot(s).activity();
     counters->slot_first[s] = activity.first;

@@ -36,6 +36,7 @@ Card::Card(const vsim_config& config)
       link(config.link, kFunctions, maps, fn_counters),
       bar(config.link),
       icap_(config.image_dir),
+      sysmon_(config.clk_khz),
       check_(wanted("VIADUCT_SIM_CHECK")),
       shell_(wanted("VIADUCT_SIM_CHECK")),
       fault_(VIA_ASSERT && wanted("VIADUCT_SIM_FAULT")),
@@ -63,6 +64,7 @@ void Card::reset() {
   link.reset();
   bar.reset();
   icap_.reset();
+  sysmon_.reset();
   bus_master = flr_ = 0;
   for (Port& port : ports) port.reset();
   for (auto& dram : dram_) dram->reset();
@@ -112,6 +114,8 @@ void Card::drive() {
     shell_.drive_slot(s, slots_[s].out);
   }
   shell_.drive_icap(icap_, loaded);
+  driven_.sysmon = sysmon_.response();
+  shell_.drive_sysmon(driven_.sysmon);
 }
 
 void Card::record(uint64_t edges) {
@@ -134,6 +138,7 @@ void Card::record_inputs(bool reset) {
          .fn = driven_.fn,
          .flr = driven_.flr,
          .bus_master = driven_.bus_master,
+         .sysmon = driven_.sysmon,
          .port = {},
          .slot = {},
          .data = {},
@@ -152,7 +157,8 @@ void Card::record_inputs(bool reset) {
 
 // No model is asked for anything, and none but the link has anything in flight that concerns the shell.
 bool Card::models_rest() {
-  if (!Link::rests(shell_.host(), shell_.msix()) || !bar.waiting() || !icap_.sleeps(shell_.icap()))
+  if (!Link::rests(shell_.host(), shell_.msix()) || !bar.waiting() || !icap_.sleeps(shell_.icap()) ||
+      !sysmon_.sleeps(shell_.sysmon()))
     return false;
   for (const unsigned f : board_) {
     if (!ports[f].rests(shell_.port(f))) return false;
@@ -166,8 +172,8 @@ bool Card::models_rest() {
 // Whether the shell would see at this edge what it saw the last time. The time does not count.
 bool Card::inputs_same() const {
   if (!link.response().same_as(driven_.host) || link.msix_ready() != driven_.msix_ready || icap_.done() ||
-      bar.request() != driven_.lite || bar.fn_request() != driven_.fn || flr_ != driven_.flr ||
-      bus_master != driven_.bus_master) {
+      sysmon_.response().rdy || bar.request() != driven_.lite || bar.fn_request() != driven_.fn ||
+      flr_ != driven_.flr || bus_master != driven_.bus_master) {
     return false;
   }
   for (const unsigned f : board_) {
@@ -266,6 +272,16 @@ void Card::model_edges() {
   }
   const IcapRequest icap = shell_.icap();
   if (!icap_.sleeps(icap)) configure(icap_.edge(icap, kSlots));
+  if (clock.cycles() >= sysmon_.next()) look_at_sysmon();
+  const SysmonRequest sysmon = shell_.sysmon();
+  if (!sysmon_.sleeps(sysmon)) sysmon_.edge(sysmon);
+}
+
+void Card::look_at_sysmon() {
+  uint64_t dram = 0, host = 0;
+  for (unsigned c = 0; c < kChannels; c++) dram += counters.dram_read_bytes[c] + counters.dram_write_bytes[c];
+  for (const vsim_fn_counters& f : fn_counters) host += f.host_read_bytes + f.host_write_bytes;
+  sysmon_.look(clock.cycles(), dram, host);
 }
 
 void Card::shell_edge() {

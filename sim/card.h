@@ -23,6 +23,7 @@
 #include "recording.h"
 #include "shell.h"
 #include "slot.h"
+#include "sysmon.h"
 #include "trace.h"
 #include "viaduct_sim.h"
 #include "watchdog.h"
@@ -52,6 +53,7 @@ class Card {
   bool resetting(unsigned function) {
     return ((flr_ | driven_.flr | shell_.fn_flr_busy()) >> function & 1) != 0;
   }
+  const Sysmon& sysmon() const { return sysmon_; }
   const Slot& slot(unsigned s) const { return slots_[s]; }
   static constexpr unsigned slots() { return kSlots; }
   // Functions whose board port has a packet for the host.
@@ -96,6 +98,7 @@ class Card {
   void check_skipped_shell();
   void configure(const Icap::Action& action);
   void unload(unsigned slot);
+  void look_at_sysmon();
   bool waving() const { return wave_end_ != 0; }
   void wave_step();
   void wave_begin();
@@ -104,6 +107,7 @@ class Card {
 
   Shell shell_;
   Icap icap_;
+  Sysmon sysmon_;
   std::vector<std::unique_ptr<Dram>> dram_;
   Slot slots_[kSlots];
   Watchdog watchdog_;
@@ -115,6 +119,7 @@ class Card {
     LiteRequest lite;
     FnRequest fn;
     uint32_t flr, bus_master;
+    SysmonResponse sysmon;
     PortResponse port[kFunctions];
     Slot::Levels slot[kSlots];
   };

@@ -72,9 +72,9 @@ viaduct_image_status examine(void* object, const SlotApi*& api) {
 
 viaduct_image_status open_image(const std::string& image_dir, const uint8_t* container, size_t len,
                                 const SlotApi*& api) {
-  if (len != VIADUCT_IMAGE_BYTES || std::memcmp(container, VIADUCT_IMAGE_MAGIC, 4) != 0 ||
+  if (len < VIADUCT_IMAGE_BYTES || std::memcmp(container, VIADUCT_IMAGE_MAGIC, 4) != 0 ||
       word_at(container + 4) != VIADUCT_IMAGE_VERSION ||
-      word_at(container + VIADUCT_IMAGE_GEOMETRY + 4) != 0) {
+      len != VIADUCT_IMAGE_BYTES + uint64_t{4} * word_at(container + VIADUCT_IMAGE_PADDING)) {
     return VIADUCT_IMAGE_BAD_CONTAINER;
   }
   const std::string name = name_of(container + VIADUCT_IMAGE_NAME);

@@ -52,6 +52,7 @@ void drive(Shell& shell, const Recording::Inputs& in) {
     shell.drive_port(f, port);
   }
   for (unsigned s = 0; s < Shell::kSlots; s++) shell.drive_slot(s, in.slot[s]);
+  shell.drive_sysmon(in.sysmon);
   Shell::Ports& ports = shell.ports();
   ports.icap_ready_i = in.icap_ready;
   ports.icap_done_i = in.icap_done;
@@ -75,6 +76,7 @@ uint64_t digest_of(Shell& shell) {
   const FnResponse fn = shell.fn();
   digest.add(fn.rvalid ? fn.rdata : ~uint64_t{0});
   digest.add(shell.fn_flr_busy());
+  digest.add(shell.sysmon().en ? shell.sysmon().addr : 256);
   for (unsigned f = 1; f < Shell::kFunctions; f++) {
     const PortRequest port = shell.port(f);
     digest.add(uint64_t{port.tx_valid} | port.rx_ready << 1);

@@ -24,6 +24,7 @@ class Recording {
     LiteRequest lite;
     FnRequest fn;
     uint32_t flr, bus_master;
+    SysmonResponse sysmon;
     PortResponse port[Shell::kFunctions];
     viaduct_slot_out slot[Shell::kSlots];
     uint8_t data[1 + Shell::kChannels][kBeatBytes];    // behind the rdata of host and mem

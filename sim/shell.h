@@ -15,6 +15,7 @@
 #include "board.h"
 #include "icap.h"
 #include "link.h"
+#include "sysmon.h"
 #include "verilated_top.h"
 #include "viaduct_slot.h"
 
@@ -39,7 +40,10 @@ class Shell {
   static constexpr unsigned kFunctions = sizeof(Ports::brd_tx_valid_o) / sizeof(Ports::brd_tx_valid_o[0]);
   static_assert(kFunctions <= VSIM_FUNCTIONS);
 
-  explicit Shell(bool checks = false) : top(checks) {}
+  explicit Shell(bool checks = false) : top(checks) {
+    ports().sysmon_kind_i = Sysmon::kKind;
+    ports().sysmon_full_i = Sysmon::kFullMilliamperes;
+  }
 
   Top top;
 
@@ -123,6 +127,7 @@ class Shell {
             .slot = r.icap_slot_o,
             .data = r.icap_data_o};
   }
+  SysmonRequest sysmon() { return {.en = ports().sysmon_en_o != 0, .addr = ports().sysmon_addr_o}; }
   void slot(unsigned s, viaduct_slot_in& in) {
     const Ports& r = ports();
     in.rst_n = r.slot_rst_no[s];
@@ -234,6 +239,10 @@ class Shell {
     r.icap_done_i = icap.done();
     r.icap_status_i = icap.status();
     r.slot_loaded_i = static_cast<decltype(r.slot_loaded_i)>(loaded);
+  }
+  void drive_sysmon(const SysmonResponse& a) {
+    ports().sysmon_rdy_i = a.rdy;
+    ports().sysmon_data_i = a.data;
   }
   void drive_slot(unsigned s, const viaduct_slot_out& out) {
     Ports& r = ports();

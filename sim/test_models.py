@@ -14,7 +14,7 @@ INCLUDE = [f"-I{ROOT / 'sim'}", f"-I{ROOT / 'sim/include'}"]
 # Everything that does not know the Verilated shell.
 SOURCES = [
     ROOT / "sim" / name
-    for name in ("bar.cpp", "board.cpp", "dram.cpp", "hostmap.cpp", "icap.cpp", "link.cpp")
+    for name in ("bar.cpp", "board.cpp", "dram.cpp", "hostmap.cpp", "icap.cpp", "link.cpp", "sysmon.cpp")
 ]
 TESTS = ROOT / "sim/tests"
 NAMES = [

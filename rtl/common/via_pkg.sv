@@ -191,6 +191,14 @@ package via_pkg;
     vio_end_t source;
   } vio_state_t;
 
+  // ---------------------------------------------------------------- system monitor
+  parameter int unsigned SysmonValues = 13;  // last, highest and lowest of four channels, and a current
+  typedef struct packed {
+    logic busy;
+    logic valid;   // the values are those of a complete reading
+    logic failed;  // the last reading was given up
+  } sysmon_state_t;
+
   // ---------------------------------------------------------------- commands, completions, events
   typedef enum logic [7:0] {
     OpNop     = 8'h00,

@@ -69,7 +69,7 @@ async def bench(dut, pauses: float = 0.0) -> Bench:
 async def the_card_says_what_it_is(dut):
     b = await bench(dut)
     assert await b.read(0x00) == 0x56494144
-    assert await b.read(0x04) == 0x00020003
+    assert await b.read(0x04) == 0x00020004
     assert await b.read(0x08) == (DATA_W // 8).bit_length() - 1 << 24 | STREAMS << 16 | CHANS << 8 | SLOTS
     assert await b.read(0x0C) == 250000 and await b.read(0x18) == 1234
     assert await b.read(0x20) == 10 << 16 | 4 and await b.read(0x24) == 8 << 16 | 4
@@ -101,7 +101,7 @@ async def both_halves_of_the_time_belong_together(dut):
 async def places_without_a_register_read_ones(dut):
     b = await bench(dut, 0.2)
     for addr in (
-        0x64,
+        0x94,
         0x100,
         0xFFC,
         0x1000,
@@ -233,6 +233,38 @@ async def counters_can_be_held_all_at_once(dut):
     assert await b.read(0x4C) == 1
     await b.write(0x4C, 0)
     await check(1000, 6 << 32 | 7)
+
+
+@cocotb.test(timeout_time=100, timeout_unit="us")
+async def codes_of_the_system_monitor_are_read(dut):
+    b = await bench(dut, 0.1)
+    starts = 0
+
+    async def watch() -> None:
+        nonlocal starts
+        while True:
+            await RisingEdge(dut.clk_i)
+            starts += int(dut.sysmon_start.value)
+
+    cocotb.start_soon(watch())
+    codes = [0x1000 + 7 * i for i in range(13)]
+    for value, code in zip(dut.sysmon_value, codes, strict=True):
+        value.value = code
+    for state in range(8):
+        dut.sysmon.value = state
+        busy, valid, failed = state >> 2, state >> 1 & 1, state & 1
+        assert await b.read(0x68) == 0xA0 | failed << 2 | valid << 1 | busy  # a model of a SYSMONE4
+    assert await b.read(0x6C) == 45678
+    for c in range(4):
+        last, high, low = codes[3 * c : 3 * c + 3]
+        assert [await b.read(0x70 + 8 * c + i) for i in (0, 4)] == [last, high << 16 | low]
+    assert await b.read(0x90) == codes[12]
+    assert starts == 0
+    await b.write(0x64, 0)
+    await b.write(0x64, 1)
+    await b.write(0x68, 1)
+    await ClockCycles(dut.clk_i, 5)
+    assert starts == 1 and await b.read(0x64) == 0
 
 
 @cocotb.test(timeout_time=100, timeout_unit="us")

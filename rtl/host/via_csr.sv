@@ -51,52 +51,58 @@ module via_csr
   output host_share_t               host_share_o,                // weights and classes at the host port
   output sched_cfg_t                sched_o       [  NumSlots],  // what else a slot's share of memory depends on
 
-  input  slot_stat_t                    stat_i        [  NumSlots],     // state of each slot
-  input  logic         [          31:0] count_i       [  NumSlots][8],  // counters, in the order of their registers
-  input  meter_count_t                  meter_i       [  NumSlots],     // what slots have requested of memory
+  input slot_stat_t stat_i[NumSlots],  // state of each slot
+  input logic [31:0] count_i[NumSlots][8],  // counters, in the order of their registers
+  input meter_count_t meter_i[NumSlots],  // what slots have requested of memory
   // a register of the app in a slot, through via_app_regs
-  output reg_req_t                      app_req_o,                      // register access
-  output logic         [           3:0] app_slot_o,                     // slot it is for
-  output logic                          app_valid_o,                    // held until the response
-  input  logic                          app_rvalid_i,                   // one-cycle pulse, in time whatever the app does
-  input  logic         [          31:0] app_rdata_i,                    // read data; all ones if not served
+  output reg_req_t app_req_o,  // register access
+  output logic [3:0] app_slot_o,  // slot it is for
+  output logic app_valid_o,  // held until the response
+  input logic app_rvalid_i,  // one-cycle pulse, in time whatever the app does
+  input logic [31:0] app_rdata_i,  // read data; all ones if not served
   // rings: commands of slot s; ring 2s = its completions, 2s + 1 = its events
-  output ring_cfg_t                     cmd_cfg_o     [  NumSlots],     // command rings
-  output ring_idx_t                     cmd_tail_o    [  NumSlots],     // doorbell: written by the host up to here
-  input  ring_idx_t                     cmd_head_i    [  NumSlots],     // fetched up to here
-  input  logic         [  NumSlots-1:0] cmd_on_i,                       // level: may still be read
-  input  logic         [  NumSlots-1:0] cmd_tail_err_i,                 // level: stopped, the tail jumped
-  input  logic         [  NumSlots-1:0] cmd_bus_err_i,                  // level: stopped, a read failed
-  output ring_cfg_t                     ring_cfg_o    [2*NumSlots],     // completion and event rings
-  output ring_idx_t                     ring_head_o   [2*NumSlots],     // doorbell: read by the host up to here
-  output logic         [2*NumSlots-1:0] ring_arm_o,                     // pulse with the write of the doorbell
-  input  ring_idx_t                     ring_tail_i   [2*NumSlots],     // written up to here
-  input  logic         [2*NumSlots-1:0] ring_on_i,                      // level: may still be written
-  input  logic         [2*NumSlots-1:0] ring_err_i,                     // level: stopped
+  output ring_cfg_t cmd_cfg_o[NumSlots],  // command rings
+  output ring_idx_t cmd_tail_o[NumSlots],  // doorbell: written by the host up to here
+  input ring_idx_t cmd_head_i[NumSlots],  // fetched up to here
+  input logic [NumSlots-1:0] cmd_on_i,  // level: may still be read
+  input logic [NumSlots-1:0] cmd_tail_err_i,  // level: stopped, the tail jumped
+  input logic [NumSlots-1:0] cmd_bus_err_i,  // level: stopped, a read failed
+  output ring_cfg_t ring_cfg_o[2*NumSlots],  // completion and event rings
+  output ring_idx_t ring_head_o[2*NumSlots],  // doorbell: read by the host up to here
+  output logic [2*NumSlots-1:0] ring_arm_o,  // pulse with the write of the doorbell
+  input ring_idx_t ring_tail_i[2*NumSlots],  // written up to here
+  input logic [2*NumSlots-1:0] ring_on_i,  // level: may still be written
+  input logic [2*NumSlots-1:0] ring_err_i,  // level: stopped
   // routes of the switch
-  output vio_route_t                    route_o,                        // as written last; its sink is the one that route_state_i is about
-  output logic                          route_set_o,                    // pulse: set it
-  input  vio_state_t                    route_state_i,                  // what the sink takes now
+  output vio_route_t route_o,  // as written last; its sink is the one that route_state_i is about
+  output logic route_set_o,  // pulse: set it
+  input vio_state_t route_state_i,  // what the sink takes now
   // functions
-  output fn_ctrl_t                      fn_ctrl_o     [   NumFn:1],     // settings of each function
-  input  logic         [       NumFn:1] fn_present_i,                   // constant: in this build
-  input  logic         [       NumFn:1] fn_attached_i,                  // level: user side is connected
-  input  logic         [           7:0] fn_status_i   [   NumFn:1],     // virtio device status
-  input  fn_features_t                  fn_features_i [   NumFn:1],     // virtio features offered and accepted
-  input  logic         [          31:0] fn_count_i    [   NumFn:1][3],  // message counters
-  input  logic         [          15:0] fn_flushes_i  [   NumFn:1],     // number of the latest flush
+  output fn_ctrl_t fn_ctrl_o[NumFn:1],  // settings of each function
+  input logic [NumFn:1] fn_present_i,  // constant: in this build
+  input logic [NumFn:1] fn_attached_i,  // level: user side is connected
+  input logic [7:0] fn_status_i[NumFn:1],  // virtio device status
+  input fn_features_t fn_features_i[NumFn:1],  // virtio features offered and accepted
+  input logic [31:0] fn_count_i[NumFn:1][3],  // message counters
+  input logic [15:0] fn_flushes_i[NumFn:1],  // number of the latest flush
   // configuration port
-  input  logic         [  NumSlots-1:0] loaded_i,                       // level: an app is in the slot
-  output logic         [  NumSlots-1:0] load_o,                         // level: the slot is being loaded
-  output logic                          icap_valid_o,
-  output logic         [          31:0] icap_data_o,                    // word of the image
-  output logic         [           3:0] icap_slot_o,                    // slot being loaded
-  output logic                          icap_start_o,                   // one-cycle pulse: an image begins
-  output logic                          icap_end_o,                     // one-cycle pulse: the image is complete
-  input  logic                          icap_ready_i,
-  input  logic                          icap_done_i,                    // one-cycle pulse: the image is loaded, or failed
-  input  logic         [           7:0] icap_status_i,                  // result, with icap_done_i
-  output logic                          idle_o                          // level: no access is in progress
+  input logic [NumSlots-1:0] loaded_i,  // level: an app is in the slot
+  output logic [NumSlots-1:0] load_o,  // level: the slot is being loaded
+  output logic icap_valid_o,
+  output logic [31:0] icap_data_o,  // word of the image
+  output logic [3:0] icap_slot_o,  // slot being loaded
+  output logic icap_start_o,  // one-cycle pulse: an image begins
+  output logic icap_end_o,  // one-cycle pulse: the image is complete
+  input logic icap_ready_i,
+  input logic icap_done_i,  // one-cycle pulse: the image is loaded, or failed
+  input logic [7:0] icap_status_i,  // result, with icap_done_i
+  // system monitor
+  input logic [3:0] sysmon_kind_i,  // how codes are converted, bit 3: a model; constant
+  input logic [31:0] sysmon_full_i,  // current at full scale in mA, constant
+  output logic sysmon_start_o,  // one-cycle pulse: read all values
+  input sysmon_state_t sysmon_i,
+  input logic [15:0] sysmon_value_i[SysmonValues],  // in the order of the registers
+  output logic idle_o  // level: no access is in progress
 );
 
   localparam bit PageWaysOk = param_in("via_csr PageWays", PageWays, 1, 64);
@@ -401,6 +407,26 @@ module via_csr
   assign card_in.ICAP_STATUS.DONE.next = icap_done;
   assign card_in.ICAP_STATUS.LOST.next = lost_q;
   assign card_in.ICAP_STATUS.CODE.next = icap_code;
+
+  assign sysmon_start_o = card_out.SYSMON_CTRL.START.value;
+  assign {card_in.SYSMON_STATUS.MODEL.next, card_in.SYSMON_STATUS.KIND.next} = sysmon_kind_i;
+  assign card_in.SYSMON_STATUS.FAILED.next = sysmon_i.failed;
+  assign card_in.SYSMON_STATUS.VALID.next = sysmon_i.valid;
+  assign card_in.SYSMON_STATUS.BUSY.next = sysmon_i.busy;
+  assign card_in.SYSMON_FULL.MILLIAMPERES.next = sysmon_full_i;
+  assign card_in.SYSMON_TEMP.LAST.next = sysmon_value_i[0];
+  assign card_in.SYSMON_TEMP_RANGE.MAX.next = sysmon_value_i[1];
+  assign card_in.SYSMON_TEMP_RANGE.MIN.next = sysmon_value_i[2];
+  assign card_in.SYSMON_VCCINT.LAST.next = sysmon_value_i[3];
+  assign card_in.SYSMON_VCCINT_RANGE.MAX.next = sysmon_value_i[4];
+  assign card_in.SYSMON_VCCINT_RANGE.MIN.next = sysmon_value_i[5];
+  assign card_in.SYSMON_VCCAUX.LAST.next = sysmon_value_i[6];
+  assign card_in.SYSMON_VCCAUX_RANGE.MAX.next = sysmon_value_i[7];
+  assign card_in.SYSMON_VCCAUX_RANGE.MIN.next = sysmon_value_i[8];
+  assign card_in.SYSMON_VCCBRAM.LAST.next = sysmon_value_i[9];
+  assign card_in.SYSMON_VCCBRAM_RANGE.MAX.next = sysmon_value_i[10];
+  assign card_in.SYSMON_VCCBRAM_RANGE.MIN.next = sysmon_value_i[11];
+  assign card_in.SYSMON_CURRENT.LAST.next = sysmon_value_i[12];
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin

@@ -129,6 +129,13 @@ module via_shell
   input  logic                icap_ready_i,
   input  logic                icap_done_i,
   input  logic [         7:0] icap_status_i,
+  // System monitor of the FPGA, by its dynamic reconfiguration port: kind (bit 3: a model) and mA at full scale, constant.
+  input  logic [         3:0] sysmon_kind_i,
+  input  logic [        31:0] sysmon_full_i,
+  output logic                sysmon_en_o,
+  output logic [         7:0] sysmon_addr_o,
+  input  logic [        15:0] sysmon_data_i,
+  input  logic                sysmon_rdy_i,
   input  logic [NumSlots-1:0] slot_loaded_i,
   // Slots: the ports of via_slot, directions exchanged. Stream k is in bits [k*W +: W].
   output logic                slot_rst_no      [NumSlots],

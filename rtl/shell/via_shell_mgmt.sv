@@ -50,6 +50,13 @@ module via_shell_mgmt
   input logic icap_ready_i,
   input logic icap_done_i,
   input logic [7:0] icap_status_i,
+  // System monitor of the FPGA, by its dynamic reconfiguration port.
+  input logic [3:0] sysmon_kind_i,
+  input logic [31:0] sysmon_full_i,
+  output logic sysmon_en_o,
+  output logic [7:0] sysmon_addr_o,
+  input logic [15:0] sysmon_data_i,
+  input logic sysmon_rdy_i,
   input logic [NumSlots-1:0] slot_loaded_i,  // an app is in the slot
   // Slots: their control, and what becomes of it.
   output slot_ctrl_t ctrl_o[NumSlots],
@@ -152,6 +159,9 @@ module via_shell_mgmt
   logic [3:0] app_slot[2];
   logic [1:0] app_valid, app_rvalid;
   logic csr_idle, app_regs_idle;
+  logic sysmon_start, sysmon_idle;
+  sysmon_state_t sysmon;
+  logic [15:0] sysmon_value[SysmonValues];
 
   ring_cfg_t cmd_cfg[NumSlots], ring_cfg[2*NumSlots];
   ring_idx_t cmd_tail[NumSlots], cmd_head[NumSlots];
@@ -235,7 +245,25 @@ module via_shell_mgmt
     .icap_ready_i,
     .icap_done_i,
     .icap_status_i,
+    .sysmon_kind_i,
+    .sysmon_full_i,
+    .sysmon_start_o(sysmon_start),
+    .sysmon_i      (sysmon),
+    .sysmon_value_i(sysmon_value),
     .idle_o        (csr_idle)
+  );
+
+  via_sysmon u_sysmon (
+    .clk_i,
+    .rst_ni,
+    .start_i   (sysmon_start),
+    .state_o   (sysmon),
+    .value_o   (sysmon_value),
+    .drp_en_o  (sysmon_en_o),
+    .drp_addr_o(sysmon_addr_o),
+    .drp_data_i(sysmon_data_i),
+    .drp_rdy_i (sysmon_rdy_i),
+    .idle_o    (sysmon_idle)
   );
 
   assign app_req[1] = user_req_i;
@@ -401,7 +429,7 @@ module via_shell_mgmt
     .idle_o           (dma_idle)
   );
 
-  assign still_o = cmdq_still && ringw_still && msix_idle && dma_idle && csr_idle && app_regs_idle;
+  assign still_o = cmdq_still && ringw_still && msix_idle && dma_idle && csr_idle && app_regs_idle && sysmon_idle;
   assign idle_o  = cmdq_idle && ringw_idle && msix_idle && dma_idle;
 
 endmodule

@@ -239,6 +239,9 @@ struct vsim_counters { /* since power-up */
   uint64_t slot_stream_in[16], slot_stream_out[16], slot_mem_read[16], slot_mem_write[16];
   uint32_t slots, channels;
   uint32_t slots_loaded, slots_busy; /* bit s: an app is in slot s; it says that it computes */
+  /* What the model of the system monitor has measured last (sim/sysmon.h). */
+  double temperature;                  /* degrees Celsius */
+  double vccint_volts, vccint_amperes; /* supply of the logic */
 };
 void vsim_get_counters(const vsim*, struct vsim_counters*);
 

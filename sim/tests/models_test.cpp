@@ -31,6 +31,7 @@
 #include "link.h"
 #include "rivals/pager.h"
 #include "sha256.h"
+#include "sysmon.h"
 
 #define CHECK(condition, ...)                                       \
   do {                                                              \
@@ -1736,7 +1737,7 @@ void images_are_checked() {
 
 void the_configuration_port_takes_images() {
   const std::string app = contents(scratch + "/app/app.so");
-  const auto good = container("app", app);
+  auto good = container("app", app);
   Icap icap(scratch);
   const auto feed = [&](size_t words, uint8_t slot) {
     Icap::Action action =
@@ -1757,10 +1758,70 @@ void the_configuration_port_takes_images() {
   CHECK(feed(20, 0) == VIADUCT_IMAGE_LOADED && feed(20, 3) == VIADUCT_IMAGE_LOADED);
   CHECK(feed(19, 1) == VIADUCT_IMAGE_BAD_CONTAINER && feed(21, 1) == VIADUCT_IMAGE_BAD_CONTAINER);
   CHECK(feed(0, 1) == VIADUCT_IMAGE_BAD_CONTAINER && feed(100'000, 1) == VIADUCT_IMAGE_BAD_CONTAINER);
+  // As long as it says, and no longer.
+  good[VIADUCT_IMAGE_PADDING] = 100;
+  CHECK(feed(120, 1) == VIADUCT_IMAGE_LOADED);
+  CHECK(feed(119, 1) == VIADUCT_IMAGE_BAD_CONTAINER && feed(121, 1) == VIADUCT_IMAGE_BAD_CONTAINER);
+  good[VIADUCT_IMAGE_PADDING] = 0;
   CHECK(feed(20, 4) == VIADUCT_IMAGE_NO_SLOT && feed(20, 15) == VIADUCT_IMAGE_NO_SLOT);
   // An end without a start, and words that belong to nothing.
   icap.edge({.valid = true, .start = false, .end = true, .slot = 0, .data = 7}, 4);
   CHECK(!icap.done());
+}
+
+// Degrees Celsius of a code (UG580).
+double celsius(uint16_t code) {
+  return code * 507.5921310 / 65536 - 279.42657680;
+}
+
+void temperature_follows_activity_and_time() {
+  constexpr uint64_t kKhz = 250'000;  // a period is as many cycles
+  Sysmon idle(kKhz), busy(kKhz), slept(kKhz);
+  CHECK(std::abs(celsius(idle.read(0x00)) - Sysmon::kAmbient) < 0.01);
+  // 10 ms at rest, and with 64 bytes a cycle of card memory.
+  for (uint64_t k = 1; k <= 10; k++) {
+    idle.look(k * kKhz, 0, 0);
+    busy.look(k * kKhz, k * kKhz * 64, 0);
+  }
+  slept.look(10 * kKhz, 0, 0);
+  CHECK(slept.read(0x00) == idle.read(0x00));
+  const double part = 1 - std::exp(-10e-3 / Sysmon::kTimeConstant);
+  const double rest = Sysmon::kResistance * Sysmon::kStaticPower;
+  const double more = Sysmon::kResistance * 64 * 250e6 * Sysmon::kDramEnergy;
+  CHECK(std::abs(celsius(idle.read(0x00)) - Sysmon::kAmbient - rest * part) < 0.01);
+  CHECK(std::abs(celsius(busy.read(0x00)) - Sysmon::kAmbient - (rest + more) * part) < 0.01);
+  // Its supply is lower and its current higher; the other supplies have no load.
+  CHECK(busy.read(0x01) < idle.read(0x01) && busy.read(0x10) > idle.read(0x10));
+  CHECK(busy.read(0x02) == std::lround(1.8 / 3 * 65536));
+  // Afterwards it cools down, and the extremes stay.
+  for (uint64_t k = 11; k <= 300; k++) busy.look(k * kKhz, k * kKhz * 64, 0);
+  const uint16_t hottest = busy.read(0x00), lowest = busy.read(0x01);
+  busy.look(1000 * kKhz, 300 * kKhz * 64, 0);
+  CHECK(std::abs(celsius(busy.read(0x00)) - Sysmon::kAmbient - rest) < 0.01);
+  CHECK(busy.read(0x20) == hottest && busy.read(0x25) == lowest);
+  CHECK(std::abs(celsius(busy.read(0x24)) - Sysmon::kAmbient) < 0.01);
+  // Bytes of the link count too, and a look before its time does not.
+  const uint16_t before = busy.read(0x00);
+  busy.look(busy.next() - 1, 0, 0);
+  CHECK(busy.read(0x00) == before);
+  busy.look(busy.next(), 300 * kKhz * 64, 1 << 30);
+  CHECK(busy.read(0x00) > before);
+}
+
+void the_monitor_answers_as_its_port_does() {
+  Sysmon monitor(250'000);
+  const SysmonRequest none = {.en = false, .addr = 0};
+  CHECK(monitor.sleeps(none) && !monitor.sleeps({.en = true, .addr = 0}));
+  monitor.edge({.en = true, .addr = 0x02});
+  for (unsigned i = 1; i < Sysmon::kLatency; i++) {
+    CHECK(!monitor.response().rdy && !monitor.sleeps(none));
+    monitor.edge(none);
+  }
+  monitor.edge(none);
+  CHECK(monitor.response().rdy && monitor.response().data == monitor.read(0x02));
+  monitor.edge(none);
+  CHECK(!monitor.response().rdy && monitor.sleeps(none));
+  CHECK(monitor.read(0x99) == 0);
 }
 
 using Test = void (*)();
@@ -1817,6 +1878,8 @@ const std::map<std::string, Test> tests = {
     TEST(pages_of_another_system_leave_in_the_order_in_which_they_came),
     TEST(images_are_checked),
     TEST(the_configuration_port_takes_images),
+    TEST(temperature_follows_activity_and_time),
+    TEST(the_monitor_answers_as_its_port_does),
 };
 
 }  // namespace

@@ -116,6 +116,12 @@ static void apps(void) {
   CHECK(fpga_reg_rd(FPGA_USER_REG(1, 0)) == 1);
   REFUSED(EINVAL, "0 or 1", user_soft_reset(2));
 
+  // The system monitor: of a simulated card a model, within what it can be.
+  sys_stat values = fpga_read_sys_param();
+  CHECK(values.temp > 29 && values.temp < 60 && values.v_int > 0.8f && values.v_int < 0.85f);
+  CHECK(values.v_aux > 1.79f && values.v_aux < 1.81f && values.i_int > 10 && values.i_int < 60);
+  CHECK(values.p_int > 0.99f * values.i_int * values.v_int && values.v_board != values.v_board);
+
   // Clocks.
   DONE(user_set_clk(250));
   REFUSED(ENOTSUP, "200 MHz", user_set_clk(200));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The container that loads an app into a slot.
 //!
-//! 32-bit little-endian words, as written to the configuration port: magic `VIA1`, version, geometry, flags (zero), the
+//! 32-bit little-endian words, as written to the configuration port: magic `VIA1`, version, geometry, words that follow (zero), the
 //! app's name (32 bytes, padded with zeros), and the SHA-256 of the app's shared object. A card with a real
 //! configuration port would carry a partial bitstream here; the simulated card looks the object up by name and refuses
 //! one with another hash.

@@ -129,6 +129,28 @@ int viaduct_get_info(viaduct_card* card, viaduct_info* info);
 /* Card cycles since power-up. */
 int viaduct_time(viaduct_card* card, uint64_t* cycles);
 
+/* What a sensor has measured last, and its extremes since the monitor was reset. */
+typedef struct viaduct_measured {
+  double last;
+  double min;
+  double max;
+} viaduct_measured;
+
+/* One reading of the FPGA's system monitor: degrees Celsius, volts, amperes, watts. */
+typedef struct viaduct_system_monitor {
+  uint32_t model;               /* not 0: the values are those of a model; a simulated card has no sensors */
+  uint32_t has_current;         /* not 0: the board measures the current of the logic's supply */
+  viaduct_measured temperature; /* of the die */
+  viaduct_measured vccint;      /* supply of the logic */
+  viaduct_measured vccaux;      /* auxiliary supply */
+  viaduct_measured vccbram;     /* supply of the memories */
+  double current;               /* of the supply of the logic; 0 without a sensor */
+  double power;                 /* current times vccint.last */
+} viaduct_system_monitor;
+
+/* VIADUCT_E_NOT_FOUND: the board has none, or the card is of an older version. */
+int viaduct_get_system_monitor(viaduct_card* card, viaduct_system_monitor* monitor);
+
 /* Function-level reset of the card: registers and slots are as after power-up; card memory, and what was
  * allocated of it, stay. VIADUCT_E_BUSY while a slot of this program is open. */
 int viaduct_reset_card(viaduct_card* card);
@@ -321,6 +343,13 @@ int viaduct_run_begin(viaduct_slot* slot, viaduct_route* routes, size_t count,
  * in use. viaduct_transfer_begin() begins and returns as viaduct_run_begin() does. */
 int viaduct_transfer(viaduct_slot* slot, viaduct_route* route);
 int viaduct_transfer_begin(viaduct_slot* slot, viaduct_route* route, viaduct_pending** pending);
+
+/* A message of `length` bytes into the app's first input, and one of exactly `result_length` bytes from its
+ * first output, both by way of two buffers of `buffer_bytes` in card memory (a multiple of 4096, at most
+ * 64 MiB): while the DMA engine fills one, the app has the other. With a length of 0 the stream is left out.
+ * `report` may be NULL. Failures are as those of viaduct_run(). */
+int viaduct_run_buffered(viaduct_slot* slot, const void* data, uint64_t length, void* result,
+                         uint64_t result_length, uint64_t buffer_bytes, viaduct_report* report);
 
 /* ------------------------------------------------------------------------------------------- card memory
  *

@@ -21,6 +21,7 @@
 #define VIADUCT_FPGA_H
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -201,6 +202,35 @@ FPGA_API int fpga_reboot(uint32_t address) {
   if (fpga_now.copies != NULL) viaduct_unload(fpga_now.copies);
   fpga_now.copies = NULL;
   return fpga_result(viaduct_reset_card(fpga_now.card));
+}
+
+/* What the system monitor measures. The board has no sensors for its own supply: those are NAN. */
+typedef struct sys_stat {
+  float temp;    /* degrees Celsius, of the die */
+  float v_int;   /* volts: supply of the logic */
+  float v_aux;   /* auxiliary supply */
+  float v_board; /* NAN */
+  float i_int;   /* amperes of the supply of the logic; NAN if the board does not measure them */
+  float i_board; /* NAN */
+  float p_int;   /* watts of the supply of the logic, as i_int */
+  float p_board; /* NAN */
+} sys_stat;
+
+/* Reads the system monitor; all values are NAN if that fails. On a simulated card they are those of a model
+ * (viaduct_system_monitor.model). */
+FPGA_API sys_stat fpga_read_sys_param(void) {
+  sys_stat values = {NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+  viaduct_system_monitor monitor;
+  if (fpga_open() != 0 || fpga_result(viaduct_get_system_monitor(fpga_now.card, &monitor)) != 0)
+    return values;
+  values.temp = (float)monitor.temperature.last;
+  values.v_int = (float)monitor.vccint.last;
+  values.v_aux = (float)monitor.vccaux.last;
+  if (monitor.has_current) {
+    values.i_int = (float)monitor.current;
+    values.p_int = (float)monitor.power;
+  }
+  return values;
 }
 
 /* ------------------------------------------------------------------------------------------------ card

@@ -20,7 +20,7 @@ use crate::args;
 use crate::error::{Code, Failure, Result, call, fail};
 use crate::handle::{Handle, Table, lock};
 use crate::process::PerProcess;
-use crate::types::{Info, Timeouts};
+use crate::types::{self, Info, Timeouts};
 
 /// All open cards.
 pub(crate) static CARDS: Table<Card> = Table::new("card");
@@ -130,6 +130,24 @@ pub unsafe extern "C" fn viaduct_read_card32(card: Handle<Card>, offset: u32, va
 #[unsafe(no_mangle)]
 pub extern "C" fn viaduct_write_card32(card: Handle<Card>, offset: u32, value: u32) -> c_int {
     call(|| Ok(CARDS.get(card)?.card.write_register(offset, value)?))
+}
+
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_get_system_monitor(
+    card: Handle<Card>,
+    monitor: *mut types::SystemMonitor,
+) -> c_int {
+    call(|| {
+        let card = CARDS.get(card)?;
+        // SAFETY: the program gives what the header says: an exclusive location.
+        let place = unsafe { args::result(monitor, "monitor")? };
+        match card.card.system_monitor()? {
+            Some(values) => place.write(values.into()),
+            None => return fail(Code::NotFound, "the board of this card has no system monitor"),
+        };
+        Ok(())
+    })
 }
 
 /// Errors that cannot be returned are reported on standard error, more with VIADUCT_LOG.

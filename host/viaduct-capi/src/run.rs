@@ -184,6 +184,47 @@ unsafe fn held(slot: Handle<Slot>, routes: *const Route, count: usize) -> Vec<Ar
     routes.iter().filter_map(card_memory).collect()
 }
 
+/// See the header.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn viaduct_run_buffered(
+    slot: Handle<Slot>,
+    data: *const c_void,
+    length: u64,
+    result: *mut c_void,
+    result_length: u64,
+    buffer_bytes: u64,
+    report: *mut Report,
+) -> c_int {
+    call(|| {
+        // SAFETY: the program gives what the header says: bytes that stay as they are, others that are the library's, and NULL or an
+        // exclusive location.
+        let (input, output, report) = unsafe {
+            let input = args::bytes(data, length, "data")?;
+            let output = args::bytes_mut(result, result_length, "result")?;
+            (input, output, args::optional_result(report, "report")?)
+        };
+        let taken = Taken::new(SLOTS.get(slot)?, Kind::Streams)?;
+        let slot = &*taken.slot;
+        slot.check_required()?;
+        for (given, streams, way) in [
+            (!input.is_empty(), slot.app.stream_in.len(), "input"),
+            (!output.is_empty(), slot.app.stream_out.len(), "output"),
+        ] {
+            if given && streams == 0 {
+                return fail(Code::NotFound, format!("app {} has no {way}", slot.app.name));
+            }
+        }
+        let before = slot.slot.counters()?;
+        let done = slot.slot.run_buffered(input, output, buffer_bytes).inspect_err(|_| slot.write_again())?;
+        let after = slot.slot.counters()?;
+        if let Some(report) = report {
+            let JobReport { bytes_in, bytes_out, cycles } = done;
+            report.write(Report { bytes_in, bytes_out, cycles, ..Report::counted(&before, &after) });
+        }
+        Ok(())
+    })
+}
+
 /// The part of a slot that a transfer needs.
 ///
 /// # Safety

@@ -98,6 +98,49 @@ impl From<&CardInfo> for Info {
     }
 }
 
+/// `viaduct_measured`
+#[repr(C)]
+pub struct Measured {
+    last: f64,
+    min: f64,
+    max: f64,
+}
+
+impl From<host::Measured> for Measured {
+    fn from(m: host::Measured) -> Self {
+        Self { last: m.last, min: m.min, max: m.max }
+    }
+}
+
+/// `viaduct_system_monitor`
+#[repr(C)]
+pub struct SystemMonitor {
+    model: u32,
+    has_current: u32,
+    temperature: Measured,
+    vccint: Measured,
+    vccaux: Measured,
+    vccbram: Measured,
+    current: f64,
+    power: f64,
+}
+const _: () = assert!(size_of::<SystemMonitor>() == 120);
+
+impl From<host::SystemMonitor> for SystemMonitor {
+    fn from(m: host::SystemMonitor) -> Self {
+        Self {
+            model: m.model.into(),
+            has_current: m.current.is_some().into(),
+            temperature: m.temperature.into(),
+            vccint: m.vccint.into(),
+            vccaux: m.vccaux.into(),
+            vccbram: m.vccbram.into(),
+            current: m.current.unwrap_or(0.0),
+            power: m.power().unwrap_or(0.0),
+        }
+    }
+}
+
 /// `viaduct_port`
 #[repr(C)]
 pub struct Port {

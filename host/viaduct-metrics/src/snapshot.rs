@@ -21,6 +21,20 @@ pub struct Snapshot {
     pub slots: Vec<Slot>,
     /// Functions, the management function first.
     pub functions: Vec<Function>,
+    /// The system monitor. Of a simulated card its values are those of a model.
+    #[serde(default)]
+    pub sysmon: Option<Sysmon>,
+}
+
+/// What the system monitor has measured last.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Sysmon {
+    /// Temperature of the die in degrees Celsius.
+    pub temperature_celsius: f64,
+    /// Supply of the logic in volts.
+    pub vccint_volts: f64,
+    /// Its current in amperes.
+    pub vccint_amperes: f64,
 }
 
 /// The PCIe link.
@@ -198,6 +212,11 @@ impl Snapshot {
             channels: (0..c.channels as usize).map(channel).collect(),
             slots: (0..c.slots as usize).map(slot).collect(),
             functions: functions.iter().enumerate().map(function).collect(),
+            sysmon: Some(Sysmon {
+                temperature_celsius: c.temperature,
+                vccint_volts: c.vccint_volts,
+                vccint_amperes: c.vccint_amperes,
+            }),
         }
     }
 

@@ -76,6 +76,20 @@ impl Collector for Counters {
             rows,
         )?;
 
+        if let Some(sysmon) = &s.sysmon {
+            for (name, help, value) in [
+                ("temperature_celsius", "Temperature of the die, from a model.", sysmon.temperature_celsius),
+                ("vccint_volts", "Supply of the logic, from a model.", sysmon.vccint_volts),
+                (
+                    "vccint_amperes",
+                    "Current of the supply of the logic, from a model.",
+                    sysmon.vccint_amperes,
+                ),
+            ] {
+                gauge(to, name, help, [(board, value)])?;
+            }
+        }
+
         let slots: Vec<String> = (0..s.slots.len()).map(|n| n.to_string()).collect();
         let level = |value: fn(&Slot) -> bool| {
             s.slots

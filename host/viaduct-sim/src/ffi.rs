@@ -35,7 +35,7 @@ struct Config {
 
 /// Counters of a card since power-up.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Counters {
     /// Cycles.
     pub cycles: u64,
@@ -93,6 +93,12 @@ pub struct Counters {
     pub slots_loaded: u32,
     /// Bit s: the app in slot s reports that it computes.
     pub slots_busy: u32,
+    /// What the model of the system monitor has measured last: degrees Celsius.
+    pub temperature: f64,
+    /// Volts of the supply of the logic.
+    pub vccint_volts: f64,
+    /// Amperes of it.
+    pub vccint_amperes: f64,
 }
 
 /// Counters of a function of a card, and of its board port, since power-up.

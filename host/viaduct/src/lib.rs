@@ -28,8 +28,8 @@ pub use backing::{Device, SharedBytes, Source};
 pub use card::dma::{DmaArena, DmaBuffer};
 pub use card::observer::{Observed, Observer};
 pub use card::{
-    Card, CardBuffer, CardInfo, FunctionKind, HostShare, HostUser, Placement, Policy, Port, Rate, Route,
-    RouteState, Schedule, Sharing, SlotCounters, Timeouts, Tlb,
+    Card, CardBuffer, CardInfo, FunctionKind, HostShare, HostUser, Measured, Placement, Policy, Port, Rate,
+    Route, RouteState, Schedule, Sharing, SlotCounters, SystemMonitor, Timeouts, Tlb,
 };
 pub use dispatch::Tag;
 pub use error::{Error, Result};

@@ -121,3 +121,41 @@ fn what_is_outside_is_refused_and_memory_in_use_stays() {
     assert!(refused.contains("are allocated"), "{refused}");
     assert!(!memory.is_used());
 }
+
+#[test]
+fn two_buffers_in_card_memory_carry_a_message_of_any_length() {
+    let Some((card, _sim, image)) = card("pass") else { return };
+    let slot = card.slot(0).unwrap();
+    slot.load(&image).unwrap();
+    for (len, half) in [(1, 4096), (64, 4096), (100_001, 4096), (8192, 8192), (3_000_000, 256 << 10)] {
+        let data = pattern(len, half as usize);
+        let mut out = vec![0; len];
+        let report = slot.run_buffered(&data, &mut out, half).unwrap();
+        assert!(out == data, "{len} bytes in halves of {half}");
+        assert!(report.cycles > 0 && report.bytes_in == len as u64 && report.bytes_out == len as u64);
+    }
+    // One way alone, while the other one is a run of its own.
+    let data = pattern(500_000, 9);
+    let sent = std::thread::scope(|scope| {
+        let sending = scope.spawn(|| slot.run_buffered(&data, &mut [], 64 << 10));
+        let out = SharedBytes::default();
+        let taking =
+            StreamJob::new(&slot).output(0, Endpoint::bytes("out", out.clone()), OutLength::Message(500_000));
+        taking.run().unwrap();
+        assert!(out.take() == data);
+        sending.join().unwrap()
+    });
+    sent.unwrap();
+    for half in [0, 100, 1 << 40] {
+        assert!(slot.run_buffered(&data, &mut [], half).is_err(), "{half}");
+    }
+    assert!(slot.run_buffered(&[], &mut [], 4096).is_err());
+    // An app that gives another length than was asked for: an error, and it can be used afterwards.
+    let refused = slot.run_buffered(&data[..4096], &mut [0; 4095], 4096).unwrap_err();
+    assert!(refused.to_string().contains("output 0"), "{refused}");
+    let refused = slot.run_buffered(&data[..4096], &mut [0; 4097], 4096).unwrap_err();
+    assert!(refused.to_string().contains("output 0"), "{refused}");
+    let mut out = vec![0; 4096];
+    slot.run_buffered(&data[..4096], &mut out, 4096).unwrap();
+    assert!(out == data[..4096]);
+}

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use viaduct::{Card, Features, FunctionKind};
+use viaduct::{Card, Features, FunctionKind, Measured, SystemMonitor};
 use viaduct_build::{Access, Length, Manifest, Project, Variant};
 use viaduct_sim::Profile;
 
@@ -57,6 +57,7 @@ fn card(args: &Args) -> Result {
             "slots": info.slots, "channels": info.channels, "streams": info.streams,
             "data_bytes": info.data_bytes, "clock_khz": info.clock_khz, "chan_mib": info.chan_mib,
             "tlb_page": tlb(info.tlb_page), "tlb_huge": tlb(info.tlb_huge), "profiles": profiles,
+            "system_monitor": opened.card.system_monitor()?.map(|monitor| monitor_json(&monitor)),
             "functions": functions(&opened.card)?.iter().map(|(kind, features)| {
                 let names = |bits| Features::names(*kind, bits);
                 json!({"name": kind.name(), "offered": names(features.offered), "withheld": names(features.withheld()),
@@ -80,6 +81,9 @@ fn card(args: &Args) -> Result {
         tlb(info.tlb_page),
         tlb(info.tlb_huge)
     ))?;
+    if let Some(monitor) = opened.card.system_monitor()? {
+        monitor_text(&monitor).iter().try_for_each(|line| out(line))?;
+    }
     for (kind, features) in functions(&opened.card)? {
         out(&format!("  function {kind}"))?;
         for (what, bits) in [
@@ -102,6 +106,36 @@ fn card(args: &Args) -> Result {
         out(&format!("  --profile {:8} {}", profile.name, profile.summary))?;
     }
     Ok(())
+}
+
+/// The values of the system monitor: names, units, values.
+fn monitored(m: &SystemMonitor) -> [(&'static str, &'static str, Measured); 4] {
+    [
+        ("temperature", "°C", m.temperature),
+        ("vccint", "V", m.vccint),
+        ("vccaux", "V", m.vccaux),
+        ("vccbram", "V", m.vccbram),
+    ]
+}
+
+fn monitor_text(monitor: &SystemMonitor) -> Vec<String> {
+    let of = if monitor.model { " (values of a model: a simulated card has no sensors)" } else { "" };
+    let mut lines = vec![format!("  system monitor{of}")];
+    for (name, unit, Measured { last, min, max }) in monitored(monitor) {
+        lines.push(format!("    {name:11} {last:.3} {unit}, {min:.3} to {max:.3} {unit} so far"));
+    }
+    if let (Some(current), Some(power)) = (monitor.current, monitor.power()) {
+        lines.push(format!("    {:11} {current:.1} A, {power:.1} W", "vccint load"));
+    }
+    lines
+}
+
+fn monitor_json(monitor: &SystemMonitor) -> Value {
+    let mut values = json!({"model": monitor.model, "current": monitor.current, "power": monitor.power()});
+    for (name, _, Measured { last, min, max }) in monitored(monitor) {
+        values[name] = json!({"last": last, "min": min, "max": max});
+    }
+    values
 }
 
 /// The card's virtio functions.

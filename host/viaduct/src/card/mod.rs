@@ -13,6 +13,7 @@ mod route;
 mod schedule;
 mod sharing;
 pub(crate) mod sync;
+mod sysmon;
 mod tables;
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -32,6 +33,7 @@ pub use route::{Port, Route, RouteState};
 pub use schedule::{Rate, Schedule};
 pub use sharing::{HostShare, HostUser, Policy, Sharing};
 use sync::{lock, poll};
+pub use sysmon::{Measured, SystemMonitor};
 use tables::Tables;
 
 use crate::error::{Error, Result};
@@ -135,6 +137,8 @@ pub struct Card {
     config_port: Mutex<()>,
     /// Held while a part of a beat of card memory is changed: all of it is read and written.
     pub(crate) partial: Mutex<()>,
+    /// Held while the system monitor is read.
+    sysmon: Mutex<()>,
     /// Held during the two reads of the time.
     time: Mutex<()>,
     /// Held during a change of a function's control register.
@@ -172,6 +176,7 @@ impl Card {
             placing: AtomicU32::new(0),
             config_port: Mutex::new(()),
             partial: Mutex::new(()),
+            sysmon: Mutex::new(()),
             time: Mutex::new(()),
             functions: Mutex::new(()),
             counters: Mutex::default(),

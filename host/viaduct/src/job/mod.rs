@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Runs of an app over files: streams, lanes, mapped memory.
 
+mod buffered;
 mod endpoint;
 mod ethernet;
 mod flow;

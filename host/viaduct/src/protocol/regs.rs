@@ -226,6 +226,106 @@ pub const VIA_CARD_SHARING_CHAN_QUANTUM_MASK: u32 = 0xf000;
 pub const VIA_CARD_SHARING_HOST_QUANTUM_LSB: u32 = 16;
 /// Base-2 logarithm of the quantum of host memory, in beats; more than that of the longest burst (4 KiB or 256 beats) counts as that. Mask in place.
 pub const VIA_CARD_SHARING_HOST_QUANTUM_MASK: u32 = 0x000f_0000;
+/// System monitor: control.
+pub const VIA_CARD_SYSMON_CTRL: u64 = 0x64;
+/// Writing 1 reads all values below from the board's system monitor; no effect while `SYSMON_STATUS.BUSY`. Lowest bit.
+pub const VIA_CARD_SYSMON_CTRL_START_LSB: u32 = 0;
+/// Writing 1 reads all values below from the board's system monitor; no effect while `SYSMON_STATUS.BUSY`. Mask in place.
+pub const VIA_CARD_SYSMON_CTRL_START_MASK: u32 = 0x01;
+/// System monitor: status.
+pub const VIA_CARD_SYSMON_STATUS: u64 = 0x68;
+/// Values are being read. Lowest bit.
+pub const VIA_CARD_SYSMON_STATUS_BUSY_LSB: u32 = 0;
+/// Values are being read. Mask in place.
+pub const VIA_CARD_SYSMON_STATUS_BUSY_MASK: u32 = 0x01;
+/// The values below are those of a complete reading. Lowest bit.
+pub const VIA_CARD_SYSMON_STATUS_VALID_LSB: u32 = 1;
+/// The values below are those of a complete reading. Mask in place.
+pub const VIA_CARD_SYSMON_STATUS_VALID_MASK: u32 = 0x02;
+/// The last reading was given up: the monitor did not answer. Lowest bit.
+pub const VIA_CARD_SYSMON_STATUS_FAILED_LSB: u32 = 2;
+/// The last reading was given up: the monitor did not answer. Mask in place.
+pub const VIA_CARD_SYSMON_STATUS_FAILED_MASK: u32 = 0x04;
+/// How codes are converted; constant. 0: the board has no monitor. 1: XADC (Xilinx UG480), degrees Celsius are code * 503.975 / 65536 - 273.15. 2: SYSMONE4 (UG580), code * 507.5921310 / 65536 - 279.42657680. Supplies are code * 3 / 65536 volts with both. Lowest bit.
+pub const VIA_CARD_SYSMON_STATUS_KIND_LSB: u32 = 4;
+/// How codes are converted; constant. 0: the board has no monitor. 1: XADC (Xilinx UG480), degrees Celsius are code * 503.975 / 65536 - 273.15. 2: SYSMONE4 (UG580), code * 507.5921310 / 65536 - 279.42657680. Supplies are code * 3 / 65536 volts with both. Mask in place.
+pub const VIA_CARD_SYSMON_STATUS_KIND_MASK: u32 = 0x70;
+/// The values are those of a model, not of sensors; constant. Lowest bit.
+pub const VIA_CARD_SYSMON_STATUS_MODEL_LSB: u32 = 7;
+/// The values are those of a model, not of sensors; constant. Mask in place.
+pub const VIA_CARD_SYSMON_STATUS_MODEL_MASK: u32 = 0x80;
+/// System monitor: full scale of the current.
+pub const VIA_CARD_SYSMON_FULL: u64 = 0x6c;
+/// System monitor: temperature.
+pub const VIA_CARD_SYSMON_TEMP: u64 = 0x70;
+/// The monitor's last measurement. Lowest bit.
+pub const VIA_CARD_SYSMON_TEMP_LAST_LSB: u32 = 0;
+/// The monitor's last measurement. Mask in place.
+pub const VIA_CARD_SYSMON_TEMP_LAST_MASK: u32 = 0xffff;
+/// System monitor: temperature, range.
+pub const VIA_CARD_SYSMON_TEMP_RANGE: u64 = 0x74;
+/// The lowest. Lowest bit.
+pub const VIA_CARD_SYSMON_TEMP_RANGE_MIN_LSB: u32 = 0;
+/// The lowest. Mask in place.
+pub const VIA_CARD_SYSMON_TEMP_RANGE_MIN_MASK: u32 = 0xffff;
+/// The highest since the monitor was reset. Lowest bit.
+pub const VIA_CARD_SYSMON_TEMP_RANGE_MAX_LSB: u32 = 16;
+/// The highest since the monitor was reset. Mask in place.
+pub const VIA_CARD_SYSMON_TEMP_RANGE_MAX_MASK: u32 = 0xffff_0000;
+/// System monitor: supply of the logic.
+pub const VIA_CARD_SYSMON_VCCINT: u64 = 0x78;
+/// The monitor's last measurement. Lowest bit.
+pub const VIA_CARD_SYSMON_VCCINT_LAST_LSB: u32 = 0;
+/// The monitor's last measurement. Mask in place.
+pub const VIA_CARD_SYSMON_VCCINT_LAST_MASK: u32 = 0xffff;
+/// System monitor: supply of the logic, range.
+pub const VIA_CARD_SYSMON_VCCINT_RANGE: u64 = 0x7c;
+/// The lowest. Lowest bit.
+pub const VIA_CARD_SYSMON_VCCINT_RANGE_MIN_LSB: u32 = 0;
+/// The lowest. Mask in place.
+pub const VIA_CARD_SYSMON_VCCINT_RANGE_MIN_MASK: u32 = 0xffff;
+/// The highest since the monitor was reset. Lowest bit.
+pub const VIA_CARD_SYSMON_VCCINT_RANGE_MAX_LSB: u32 = 16;
+/// The highest since the monitor was reset. Mask in place.
+pub const VIA_CARD_SYSMON_VCCINT_RANGE_MAX_MASK: u32 = 0xffff_0000;
+/// System monitor: auxiliary supply.
+pub const VIA_CARD_SYSMON_VCCAUX: u64 = 0x80;
+/// The monitor's last measurement. Lowest bit.
+pub const VIA_CARD_SYSMON_VCCAUX_LAST_LSB: u32 = 0;
+/// The monitor's last measurement. Mask in place.
+pub const VIA_CARD_SYSMON_VCCAUX_LAST_MASK: u32 = 0xffff;
+/// System monitor: auxiliary supply, range.
+pub const VIA_CARD_SYSMON_VCCAUX_RANGE: u64 = 0x84;
+/// The lowest. Lowest bit.
+pub const VIA_CARD_SYSMON_VCCAUX_RANGE_MIN_LSB: u32 = 0;
+/// The lowest. Mask in place.
+pub const VIA_CARD_SYSMON_VCCAUX_RANGE_MIN_MASK: u32 = 0xffff;
+/// The highest since the monitor was reset. Lowest bit.
+pub const VIA_CARD_SYSMON_VCCAUX_RANGE_MAX_LSB: u32 = 16;
+/// The highest since the monitor was reset. Mask in place.
+pub const VIA_CARD_SYSMON_VCCAUX_RANGE_MAX_MASK: u32 = 0xffff_0000;
+/// System monitor: supply of the memories.
+pub const VIA_CARD_SYSMON_VCCBRAM: u64 = 0x88;
+/// The monitor's last measurement. Lowest bit.
+pub const VIA_CARD_SYSMON_VCCBRAM_LAST_LSB: u32 = 0;
+/// The monitor's last measurement. Mask in place.
+pub const VIA_CARD_SYSMON_VCCBRAM_LAST_MASK: u32 = 0xffff;
+/// System monitor: supply of the memories, range.
+pub const VIA_CARD_SYSMON_VCCBRAM_RANGE: u64 = 0x8c;
+/// The lowest. Lowest bit.
+pub const VIA_CARD_SYSMON_VCCBRAM_RANGE_MIN_LSB: u32 = 0;
+/// The lowest. Mask in place.
+pub const VIA_CARD_SYSMON_VCCBRAM_RANGE_MIN_MASK: u32 = 0xffff;
+/// The highest since the monitor was reset. Lowest bit.
+pub const VIA_CARD_SYSMON_VCCBRAM_RANGE_MAX_LSB: u32 = 16;
+/// The highest since the monitor was reset. Mask in place.
+pub const VIA_CARD_SYSMON_VCCBRAM_RANGE_MAX_MASK: u32 = 0xffff_0000;
+/// System monitor: current of the supply of the logic.
+pub const VIA_CARD_SYSMON_CURRENT: u64 = 0x90;
+/// The monitor's last measurement. Lowest bit.
+pub const VIA_CARD_SYSMON_CURRENT_LAST_LSB: u32 = 0;
+/// The monitor's last measurement. Mask in place.
+pub const VIA_CARD_SYSMON_CURRENT_LAST_MASK: u32 = 0xffff;
 /// Slot: BAR.
 pub const VIA_SLOT_BAR: u32 = 0;
 /// Slot of slot 0: offset in its BAR.
