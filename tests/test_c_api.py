@@ -21,7 +21,18 @@ def compile_and_run(
     source: Path, folder: Path, *args: object, link: list[str] = SHARED, standard: str = "c99"
 ) -> str:
     program = folder / source.stem
-    command = ["cc", f"-std={standard}", *STRICT, "-I", str(HEADER.parent), str(source), *link, "-pthread", "-o", str(program)]
+    command = [
+        "cc",
+        f"-std={standard}",
+        *STRICT,
+        "-I",
+        str(HEADER.parent),
+        str(source),
+        *link,
+        "-pthread",
+        "-o",
+        str(program),
+    ]
     compiled = subprocess.run(command, text=True, capture_output=True)
     assert compiled.returncode == 0, compiled.stderr
     done = subprocess.run([program, *map(str, args)], text=True, capture_output=True, timeout=300, cwd=ROOT)
@@ -111,7 +122,16 @@ def test_two_sources_of_a_program_include_its_header(tmp_path: Path):
         "int main(void) { return fpga_open() != 0 || !other() || fpga_close() != 0 || other(); }\n"
     )
     for standard in ("c99", "c11"):
-        command = ["cc", f"-std={standard}", *STRICT, "-I", str(HEADER.parent), str(main), str(other), *SHARED]
+        command = [
+            "cc",
+            f"-std={standard}",
+            *STRICT,
+            "-I",
+            str(HEADER.parent),
+            str(main),
+            str(other),
+            *SHARED,
+        ]
         subprocess.run([*command, "-o", str(program)], check=True)
         subprocess.run([program], check=True, timeout=300, cwd=ROOT)
 

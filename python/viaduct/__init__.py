@@ -25,8 +25,18 @@ from ._library import (
     StoppedError,
     TooSmallError,
 )
+from ._memory import Memory
 from ._slots import Mapping, Slot, wait_for_one
-from ._values import CardInfo, PagerStats, PortInfo, Progress, RegisterInfo, Report
+from ._values import (
+    CardInfo,
+    Measured,
+    PagerStats,
+    PortInfo,
+    Progress,
+    RegisterInfo,
+    Report,
+    SystemMonitor,
+)
 
 __all__ = [
     "AppError",
@@ -40,6 +50,8 @@ __all__ = [
     "Error",
     "FileError",
     "Mapping",
+    "Measured",
+    "Memory",
     "NotFoundError",
     "OutOfMemoryError",
     "PagerStats",
@@ -50,6 +62,7 @@ __all__ = [
     "Route",
     "Slot",
     "StoppedError",
+    "SystemMonitor",
     "TooSmallError",
     "open",
     "wait_for_one",

@@ -8,8 +8,9 @@ import time
 from . import _library as lib
 from ._handles import Handle, in_range, milliseconds
 from ._library import ArgumentError, BusyError, TooSmallError, library, text
+from ._memory import Memory
 from ._slots import Slot
-from ._values import CardInfo
+from ._values import CardInfo, Measured, SystemMonitor
 
 
 def open(
@@ -68,6 +69,20 @@ class Card(Handle):
             tlb_huge=(raw.tlb_huge_ways, raw.tlb_huge_sets),
         )
 
+    def system_monitor(self) -> SystemMonitor:
+        """Reads the FPGA's system monitor. NotFoundError: the board has none.
+
+        On a simulated card the values are those of a model, and `model` is true.
+        """
+        raw = lib.SystemMonitor()
+        library.call("get_system_monitor", self._handle, raw)
+        values = [
+            Measured(value.last, value.min, value.max)
+            for value in (raw.temperature, raw.vccint, raw.vccaux, raw.vccbram)
+        ]
+        load = (raw.current, raw.power) if raw.has_current else (None, None)
+        return SystemMonitor(bool(raw.model), *values, *load)
+
     def time(self) -> int:
         """Cycles since power-up."""
         cycles = c.c_uint64()
@@ -80,6 +95,17 @@ class Card(Handle):
         index = lib.ANY_SLOT if slot is None else in_range("slot", slot, 0, 2**31)
         library.call("load", self._handle, index, text(app), c.byref(handle))
         return Slot(handle, self)
+
+    def claim(self, slot: int | None = None) -> "Slot":
+        """Takes `slot` or the first free one without an app, for copies of card memory."""
+        handle = c.c_void_p()
+        index = lib.ANY_SLOT if slot is None else in_range("slot", slot, 0, 2**31)
+        library.call("claim", self._handle, index, c.byref(handle))
+        return Slot(handle, self)
+
+    def allocate(self, size: int) -> Memory:
+        """Allocates `size` bytes of card memory in one piece; what they contain is not defined."""
+        return Memory(self, self._handle, size)
 
     def route(self, source: "Slot | str", sink: "Slot | str") -> "Route":
         """Lets `sink` take its messages from `source`, on the card, until the value is closed.

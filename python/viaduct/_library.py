@@ -125,6 +125,23 @@ class Info(c.Structure):
     ]
 
 
+class Measured(c.Structure):
+    _fields_ = [(name, c.c_double) for name in ("last", "min", "max")]
+
+
+class SystemMonitor(c.Structure):
+    _fields_ = [
+        ("model", c.c_uint32),
+        ("has_current", c.c_uint32),
+        ("temperature", Measured),
+        ("vccint", Measured),
+        ("vccaux", Measured),
+        ("vccbram", Measured),
+        ("current", c.c_double),
+        ("power", c.c_double),
+    ]
+
+
 class Port(c.Structure):
     _fields_ = [
         ("name", c.c_char_p),
@@ -219,6 +236,10 @@ class Schedule(c.Structure):
     ]
 
 
+class Rows(c.Structure):
+    _fields_ = [(name, c.c_uint64) for name in ("bytes", "rows", "card_step", "host_step")]
+
+
 class ConnectionInfo(c.Structure):
     _fields_ = [
         ("source", c.c_char * 24),
@@ -238,6 +259,7 @@ FUNCTIONS: dict[str, list[type]] = {
     "open": [c.c_char_p, c.POINTER(Timeouts), c.POINTER(HANDLE)],
     "close": [HANDLE],
     "get_info": [HANDLE, c.POINTER(Info)],
+    "get_system_monitor": [HANDLE, c.POINTER(SystemMonitor)],
     "time": [HANDLE, c.POINTER(c.c_uint64)],
     "load": [HANDLE, c.c_int32, c.c_char_p, c.POINTER(HANDLE)],
     "unload": [HANDLE],
@@ -258,6 +280,23 @@ FUNCTIONS: dict[str, list[type]] = {
         c.POINTER(Route),
         c.c_size_t,
         c.POINTER(RunOptions),
+        c.POINTER(ReportStruct),
+    ],
+    "claim": [HANDLE, c.c_int32, c.POINTER(HANDLE)],
+    "reset": [HANDLE],
+    "alloc_memory": [HANDLE, c.c_uint64, c.POINTER(c.c_uint64)],
+    "free_memory": [HANDLE, c.c_uint64],
+    "copy_rows_in": [HANDLE, c.c_uint64, c.c_void_p, c.POINTER(Rows)],
+    "copy_rows_out": [HANDLE, c.c_uint64, c.c_void_p, c.POINTER(Rows)],
+    "read_word": [HANDLE, c.c_uint64, c.POINTER(c.c_uint32)],
+    "write_word": [HANDLE, c.c_uint64, c.c_uint32],
+    "run_buffered": [
+        HANDLE,
+        c.c_void_p,
+        c.c_uint64,
+        c.c_void_p,
+        c.c_uint64,
+        c.c_uint64,
         c.POINTER(ReportStruct),
     ],
     "connect": [HANDLE, c.c_char_p, c.c_char_p, c.POINTER(HANDLE)],

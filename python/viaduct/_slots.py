@@ -21,10 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _library as lib
-from ._data import Array, Bytes, Endpoint, HasFileno, Routes, adopt, is_buffer
+from ._data import Array, Bytes, Endpoint, HasFileno, Routes, adopt, is_buffer, readable, writable
 from ._handles import Handle, in_range, milliseconds
 from ._library import ArgumentError, ClosedError, NotFoundError, library, text
 from ._mapped import HUGE, PAGE, Created, Parts, in_memory, open_file, rest_of, view_of
+from ._memory import Memory, check_array, rows_of
 from ._runs import Begun, Watch
 from ._values import PagerStats, Progress, Report, port_of, register_of, report_of
 
@@ -103,6 +104,58 @@ class Slot(Handle):
         """Writes 32 bits at a byte offset of the slot's register window."""
         offset = in_range("offset", offset, 0, 2**32)
         library.call("write32", self._handle, offset, in_range("value", value, 0, 2**32))
+
+    def reset(self) -> None:
+        """Resets the app: registers take their reset values, and what was under way on its streams fails."""
+        library.call("reset", self._handle)
+
+    def copy_in(self, to: Memory, array: Array, offset: int = 0, step: int | None = None) -> None:
+        """Copies an array to card memory, from `offset` on.
+
+        With `step` the rows of the array (along its first axis) are so many bytes apart on the card; what is between them
+        stays. Rows may be apart in the array, too. A copy whose rows do not begin at beats of the card (64 bytes)
+        reads the beats and writes them back: an app must not write there meanwhile. The app in the slot makes no
+        difference.
+        """
+        rows, span = rows_of(check_array(array, writable=False), step)
+        library.call("copy_rows_in", self._handle, to.at(offset, span), array.ctypes.data, rows)
+
+    def copy_out(self, source: Memory, array: Array, offset: int = 0, step: int | None = None) -> None:
+        """Copies card memory to an array; see `copy_in`."""
+        rows, span = rows_of(check_array(array, writable=True), step)
+        library.call("copy_rows_out", self._handle, source.at(offset, span), array.ctypes.data, rows)
+
+    def read_word(self, source: Memory, offset: int) -> int:
+        """A 32-bit word of card memory."""
+        value = c.c_uint32()
+        library.call("read_word", self._handle, source.at(offset, 4), value)
+        return value.value
+
+    def write_word(self, to: Memory, offset: int, value: int) -> None:
+        """Writes a 32-bit word of card memory; see `copy_in` about the beat it is in."""
+        library.call("write_word", self._handle, to.at(offset, 4), in_range("value", value, 0, 2**32))
+
+    def run_buffered(self, data: Bytes | None, out: Array | None, buffer: int = 256 << 10) -> Report:
+        """Sends `data` through the app by way of two buffers of `buffer` bytes in card memory each way.
+
+        While the DMA engine fills one, the app has the other. `out` is an array of exactly the bytes that the app gives.
+        None leaves the first input or output of the app alone.
+        """
+        given = readable(data) if data is not None else np.empty(0, np.uint8)
+        taken = writable(out) if out is not None else np.empty(0, np.uint8)
+        raw = lib.ReportStruct()
+        library.call(
+            "run_buffered",
+            self._handle,
+            given.ctypes.data,
+            given.nbytes,
+            taken.ctypes.data,
+            taken.nbytes,
+            in_range("buffer", buffer, 0, 2**63),
+            raw,
+        )
+        self.report = report_of(raw, {})
+        return self.report
 
     def run(
         self,

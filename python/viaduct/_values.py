@@ -23,6 +23,28 @@ class CardInfo:
 
 
 @dataclass(frozen=True)
+class Measured:
+    """What a sensor has measured last, and its extremes since the monitor was reset."""
+
+    last: float
+    min: float
+    max: float
+
+
+@dataclass(frozen=True)
+class SystemMonitor:
+    """One reading of the FPGA's system monitor: degrees Celsius, volts, amperes, watts."""
+
+    model: bool  # the values are those of a model; a simulated card has no sensors
+    temperature: Measured
+    vccint: Measured  # supply of the logic
+    vccaux: Measured  # auxiliary supply
+    vccbram: Measured  # supply of the memories
+    current: float | None  # of the supply of the logic; None: the board has no sensor
+    power: float | None
+
+
+@dataclass(frozen=True)
 class PortInfo:
     """A stream or memory port of an app."""
 

@@ -130,6 +130,7 @@ impl Scale {
                 bytes: 512 << 10,
                 least: 128,
             },
+            driver: vio::DriverScale { bytes: 16 << 20, image: 4 << 20 },
         },
         virtio_all: true,
     };
@@ -154,6 +155,7 @@ impl Scale {
                 bytes: 32 << 10,
                 least: 16,
             },
+            driver: vio::DriverScale { bytes: 1 << 20, image: 64 << 10 },
         },
         virtio_all: false,
     };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `viaduct bench vio`: streams between apps on the card, apps that share the link, and frames through the Ethernet port.
+//! `viaduct bench vio`: streams between apps on the card, apps that share the link, frames through the Ethernet port, and
+//! what the paper on the system-level driver measures.
 
+mod driver;
 mod ethernet;
 mod tenants;
 
@@ -8,6 +10,7 @@ use viaduct::desc::Status;
 use viaduct::{Endpoint, OutLength, SharedBytes, Slot, StreamJob, Tag};
 use viaduct_build::Project;
 
+pub use self::driver::DriverScale;
 pub use self::ethernet::EthernetScale;
 use super::{Figure, image, size_of, wrong};
 use crate::card::{CardArgs, Opened};
@@ -34,6 +37,8 @@ pub struct VioScale {
     pub each: u64,
     /// Frames of Ethernet.
     pub ethernet: EthernetScale,
+    /// What the paper on the system-level driver has.
+    pub driver: DriverScale,
 }
 
 /// Messages through one to four apps in sequence: on the card, and by host memory between any two, as without routes.
@@ -104,6 +109,7 @@ pub fn vio(
     drop(slots);
     figures.extend(tenants::tenants(project, opened, scale.each, plots)?);
     figures.extend(ethernet::ethernet(project, card, &scale.ethernet)?);
+    figures.extend(driver::driver(project, opened, &scale.driver)?);
     Ok(figures)
 }
 
