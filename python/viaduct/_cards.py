@@ -76,12 +76,15 @@ class Card(Handle):
         """
         raw = lib.SystemMonitor()
         library.call("get_system_monitor", self._handle, raw)
-        values = [
-            Measured(value.last, value.min, value.max)
-            for value in (raw.temperature, raw.vccint, raw.vccaux, raw.vccbram)
-        ]
-        load = (raw.current, raw.power) if raw.has_current else (None, None)
-        return SystemMonitor(bool(raw.model), *values, *load)
+        return SystemMonitor(
+            model=bool(raw.model),
+            temperature=_measured(raw.temperature),
+            vccint=_measured(raw.vccint),
+            vccaux=_measured(raw.vccaux),
+            vccbram=_measured(raw.vccbram),
+            current=raw.current if raw.has_current else None,
+            power=raw.power if raw.has_current else None,
+        )
 
     def time(self) -> int:
         """Cycles since power-up."""
@@ -130,6 +133,10 @@ class Card(Handle):
                 room = count.value
                 continue
             return [(route.source.decode(), route.sink.decode()) for route in found[: count.value]]
+
+
+def _measured(raw: lib.Measured) -> Measured:
+    return Measured(raw.last, raw.min, raw.max)
 
 
 def _end(end: "Slot | str") -> bytes:

@@ -55,8 +55,8 @@ def rows_of(array: npt.NDArray[Any], step: int | None) -> tuple[lib.Rows, int]:
         shape, strides = array.shape, array.strides
         raise ArgumentError(-1, f"the rows of the array are not contiguous: shape {shape}, strides {strides}")
     count, size = len(array), array[0].nbytes
-    step = size if step is None else in_range("step", step, size, 2**63)
-    return lib.Rows(size, count, step, array.strides[0]), (count - 1) * step + size
+    apart: int = size if step is None else in_range("step", step, size, 2**63)
+    return lib.Rows(size, count, apart, array.strides[0]), (count - 1) * apart + size
 
 
 def check_array(array: object, writable: bool) -> npt.NDArray[Any]:

@@ -9,4 +9,4 @@ mod snapshot;
 mod text;
 
 pub use http::{MetricsError, Server, fetch};
-pub use snapshot::{Channel, Dropped, Function, Line, Link, Slot, Snapshot};
+pub use snapshot::{Channel, Dropped, Function, Line, Link, Slot, Snapshot, Sysmon};

@@ -247,6 +247,11 @@ mod tests {
                 }),
                 ..Function::default()
             }],
+            sysmon: Some(crate::Sysmon {
+                temperature_celsius: 41.5,
+                vccint_volts: 0.85,
+                vccint_amperes: 14.25,
+            }),
         };
         let text = text(snapshot);
         for line in [
@@ -256,6 +261,8 @@ mod tests {
             "viaduct_link_busy_seconds_total{direction=\"from_card\"} 0.5",
             "viaduct_dram_bytes_total{channel=\"0\",op=\"write\"} 128",
             "viaduct_dram_row_accesses_total{channel=\"0\",op=\"miss\"} 1",
+            "viaduct_temperature_celsius{board=\"gen3x16\"} 41.5",
+            "viaduct_vccint_amperes{board=\"gen3x16\"} 14.25",
             "viaduct_slot_loaded{slot=\"0\"} 1.0",
             "viaduct_slot_busy{slot=\"0\"} 0.0",
             "viaduct_slot_bytes_total{port=\"stream_in\",slot=\"0\"} 77",

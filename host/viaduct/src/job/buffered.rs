@@ -31,8 +31,9 @@ enum Step {
 /// Two buffers of one way: in host memory, for the DMA engine, and in card memory, for the mover.
 struct Way {
     host: DmaBuffer,
-    card: CardBuffer,
-    window: Window,
+    /// Of different channels: one is written while the other is read, and a channel has one data bus.
+    card: [CardBuffer; 2],
+    window: [Window; 2],
     half: u64,
     bytes: u64,
     pieces: u64,
@@ -44,16 +45,34 @@ struct Way {
 impl Way {
     fn open(slot: &Slot, bytes: u64, half: u64, prot: Prot, access: DmaAccess) -> Result<Self> {
         let half = half.min(bytes.next_multiple_of(4096));
-        let card = slot.card().allocate(2 * half)?;
-        let window = Window::card(slot, card.addr(), 2 * half, prot)?;
+        let card = [slot.card().allocate(half)?, slot.card().allocate(half)?];
+        let window = [
+            Window::card(slot, card[0].addr(), half, prot)?,
+            Window::card(slot, card[1].addr(), half, prot)?,
+        ];
         let host = slot.card().dma_buffer(2 * half, access)?;
         Ok(Self { host, card, window, half, bytes, pieces: bytes.div_ceil(half), begun: 0, ended: 0 })
     }
 
-    /// Offset of a piece in the buffers, in the message, and its bytes.
-    fn piece(&self, number: u64) -> (u64, u64, u64) {
+    /// Offset of a piece in the message, and its bytes.
+    fn piece(&self, number: u64) -> (u64, u64) {
         let at = number * self.half;
-        (number % 2 * self.half, at, self.half.min(self.bytes - at))
+        (at, self.half.min(self.bytes - at))
+    }
+
+    /// Offset of a piece's buffer in host memory.
+    fn at(&self, number: u64) -> u64 {
+        number % 2 * self.half
+    }
+
+    /// Card address of a piece's buffer.
+    fn addr(&self, number: u64) -> u64 {
+        self.card[number as usize % 2].addr()
+    }
+
+    /// Virtual address of the same.
+    fn va(&self, number: u64) -> u64 {
+        self.window[number as usize % 2].va()
     }
 
     /// A further piece can begin: the one whose buffers it gets has ended.
@@ -96,8 +115,7 @@ impl Slot {
         }
         let cycles = run.now.saturating_sub(begun);
         for way in [run.input.take(), run.output.take()].into_iter().flatten() {
-            way.window.close()?;
-            drop(way.card);
+            way.window.into_iter().try_for_each(Window::close)?;
         }
         done?;
         Ok(JobReport { bytes_in: input.len() as u64, bytes_out: output.len() as u64, cycles })
@@ -131,18 +149,19 @@ impl Run<'_> {
     fn begin_pieces(&mut self, input: &[u8]) -> Result<()> {
         while let Some(way) = self.input.as_mut().filter(|way| way.has_room()) {
             let number = way.begun;
-            let (at, from, bytes) = way.piece(number);
+            let (from, bytes) = way.piece(number);
+            let at = way.at(number);
             way.host.memory().write(at as usize, &input[from as usize..(from + bytes) as usize]);
             way.begun += 1;
-            let command = Command::h2c(way.host.iova() + at, way.card.addr() + at, bytes as u32);
+            let command = Command::h2c(way.host.iova() + at, way.addr(number), bytes as u32);
             self.submit(command, Step::Filled(number))?;
         }
         while let Some(way) = self.output.as_mut().filter(|way| way.has_room()) {
             let number = way.begun;
-            let (at, _, bytes) = way.piece(number);
+            let (_, bytes) = way.piece(number);
             way.begun += 1;
             let beat = self.slot.card().info().data_bytes as u64;
-            let command = Command::move_out(0, way.window.va() + at, bytes.next_multiple_of(beat) as u32);
+            let command = Command::move_out(0, way.va(number), bytes.next_multiple_of(beat) as u32);
             self.submit(command, Step::Given(number))?;
         }
         Ok(())
@@ -152,9 +171,9 @@ impl Run<'_> {
     fn follow(&mut self, step: Step, completion: &Completion, output: &mut [u8]) -> Result<()> {
         match (step, &mut self.input, &mut self.output) {
             (Step::Filled(number), Some(way), _) => {
-                let (at, _, bytes) = way.piece(number);
+                let (_, bytes) = way.piece(number);
                 let last = number + 1 == way.pieces;
-                let command = Command::move_in(0, way.window.va() + at, bytes as u32, last);
+                let command = Command::move_in(0, way.va(number), bytes as u32, last);
                 self.submit(command, Step::Taken)
             }
             (Step::Taken, Some(way), _) => {
@@ -162,7 +181,7 @@ impl Run<'_> {
                 Ok(())
             }
             (Step::Given(number), _, Some(way)) => {
-                let (at, from, bytes) = way.piece(number);
+                let (from, bytes) = way.piece(number);
                 let (got, ended) = (u64::from(completion.bytes), completion.flags & CPL_LAST != 0);
                 let last = number + 1 == way.pieces;
                 if got < bytes || ended && !last {
@@ -172,11 +191,12 @@ impl Run<'_> {
                     let why = "as many as were asked for";
                     return Err(Error::OutputTooLong { port: 0, limit: way.bytes, why });
                 }
-                let command = Command::c2h(way.host.iova() + at, way.card.addr() + at, bytes as u32);
+                let command = Command::c2h(way.host.iova() + way.at(number), way.addr(number), bytes as u32);
                 self.submit(command, Step::Fetched(number))
             }
             (Step::Fetched(number), _, Some(way)) => {
-                let (at, from, bytes) = way.piece(number);
+                let (from, bytes) = way.piece(number);
+                let at = way.at(number);
                 way.host.memory().read(at as usize, &mut output[from as usize..(from + bytes) as usize]);
                 way.ended += 1;
                 Ok(())

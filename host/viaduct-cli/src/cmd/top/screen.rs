@@ -130,6 +130,7 @@ mod tests {
             channels: vec![Channel::default(); 4],
             slots: vec![Slot { loaded: true, stream_in_bytes: 48_000, ..Slot::default() }; 4],
             functions: vec![Function { name: "mgmt".into(), ..Function::default() }; 7],
+            ..Snapshot::default()
         };
         let rates = Rates::between(&Snapshot::default(), &new, Duration::from_secs(1));
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();

@@ -15,6 +15,9 @@ use crate::random::Random;
 const CONTAINER: usize = 80;
 const PADDING: usize = 12;
 
+/// An app that has a register.
+const WITH_REGISTER: &str = "inc";
+
 /// How much is measured.
 pub struct DriverScale {
     /// Bytes of a double-buffered transfer each way, and of rows.
@@ -28,7 +31,7 @@ pub fn driver(project: &Project, opened: &Opened, scale: &DriverScale) -> Result
     let slot = opened.card.slot(0)?;
     let image = image(project, opened, &project.load(APP)?)?;
     slot.load(&image)?;
-    let mut figures = accesses(opened, &slot)?;
+    let mut figures = accesses(project, opened, &slot)?;
     figures.extend(buffered(opened, &slot, scale.bytes)?);
     figures.extend(rows(opened, &slot, scale.bytes)?);
     figures.extend(reload(opened, &slot, image, scale.image)?);
@@ -45,7 +48,7 @@ fn timed(opened: &Opened, read: u64, access: impl FnOnce() -> viaduct::Result<()
 }
 
 /// Registers, and words of card memory.
-fn accesses(opened: &Opened, slot: &Slot) -> Result<Vec<Figure>> {
+fn accesses(project: &Project, opened: &Opened, slot: &Slot) -> Result<Vec<Figure>> {
     let card = &opened.card;
     let memory = card.allocate(4096)?;
     slot.write_word(&memory, 64, 7)?;
@@ -73,7 +76,12 @@ fn accesses(opened: &Opened, slot: &Slot) -> Result<Vec<Figure>> {
         write,
         "that a posted one adds to the next access; paper 133 ns".into(),
     );
-    let app = timed(opened, read, || slot.read_register(0).map(drop))?;
+    let app = {
+        let inc = project.load(WITH_REGISTER)?;
+        let other = card.slot(1)?;
+        other.load(&image(project, opened, &inc)?)?;
+        timed(opened, read, || other.read_register(0).map(drop))?
+    };
     add("register of an app, read", app, format!("{} more than one of the card", app.saturating_sub(read)));
     let word = timed(opened, read, || slot.read_word(&memory, 64).map(drop))?;
     add(
