@@ -216,7 +216,8 @@ impl Run<'_> {
         let flying = &self.flying;
         let done = |st: &mut State| flying.iter().position(|(tag, _)| st.is_done(*tag));
         let ended = self.slot.wait_while_serving(what, None, done)?;
-        let (tag, step) = self.flying.swap_remove(ended.unwrap_or(0));
+        // In the order in which they were submitted, and copies end: so pieces are moved into the app in order.
+        let (tag, step) = self.flying.remove(ended.unwrap_or(0));
         let completion = self.slot.inner().rings.collect(what, &[tag])?;
         match completion.first() {
             Some(completion) => Ok((step, *completion)),
