@@ -32,7 +32,7 @@ pub fn driver(project: &Project, opened: &Opened, scale: &DriverScale) -> Result
     let image = image(project, opened, &project.load(APP)?)?;
     slot.load(&image)?;
     let mut figures = accesses(project, opened, &slot)?;
-    figures.extend(buffered(opened, &slot, scale.bytes)?);
+    figures.extend(buffered(&slot, scale.bytes)?);
     figures.extend(rows(opened, &slot, scale.bytes)?);
     figures.extend(reload(opened, &slot, image, scale.image)?);
     Ok(figures)
@@ -98,7 +98,7 @@ fn accesses(project: &Project, opened: &Opened, slot: &Slot) -> Result<Vec<Figur
 }
 
 /// A message through the app by way of two buffers in card memory, and straight.
-fn buffered(opened: &Opened, slot: &Slot, bytes: usize) -> Result<Vec<Figure>> {
+fn buffered(slot: &Slot, bytes: usize) -> Result<Vec<Figure>> {
     let data = Random(11).bytes(bytes);
     let mut figures = Vec::new();
     let mut add = |what: String, cycles: u64| {
@@ -125,27 +125,8 @@ fn buffered(opened: &Opened, slot: &Slot, bytes: usize) -> Result<Vec<Figure>> {
             return wrong("a double-buffered message");
         }
         add(format!("{APP}, double-buffered through card memory, 2 × {}", size_of(half)), report.cycles);
-        if let Some(name) = (half == 256 << 10).then(|| format!("into {APP} alone, 2 × {}", size_of(half))) {
-            let cycles = one_way(opened, slot, &data, half)?;
-            add(name, cycles);
-        }
     }
     Ok(figures)
-}
-
-/// The same into the app, whose output stays in card memory.
-fn one_way(opened: &Opened, slot: &Slot, data: &[u8], half: u64) -> Result<u64> {
-    let memory = opened.card.allocate(data.len() as u64)?;
-    let there = Endpoint::Card { addr: memory.addr(), len: data.len() as u64 };
-    let length = OutLength::Message(data.len() as u64);
-    let report = std::thread::scope(|scope| {
-        let taking = scope.spawn(|| StreamJob::new(slot).output(0, there, length).run());
-        let sent = slot.run_buffered(data, &mut [], half);
-        let taken = taking.join().map_err(|_| viaduct::Error::Stopped);
-        taken??;
-        sent
-    })?;
-    Ok(report.cycles)
 }
 
 /// Copies of rows.
