@@ -5,13 +5,15 @@
     .venv/bin/python tools/verilate.py card [--trace] [--coverage] [--assert]
     .venv/bin/python tools/verilate.py slot --out build/apps/aes/aes.so --source wrapper.sv -y apps/aes/rtl [...]
     .venv/bin/python tools/verilate.py rival
+    .venv/bin/python tools/verilate.py vio
 
 `card` makes build/card/libviaduct_card.so: the shell and the models in sim/, without functions, as with VIA_FN_MASK=0. With --functions it
 makes build/card/libviaduct_card_functions.so, the card with all its functions, from the same models where they are the same. With --trace
 it makes build/card-trace/libviaduct_card.so, with and without --functions likewise; with --coverage build/card-coverage/…, which has all
 functions; with --assert build/card-assert/…, which has those of `--define VIA_FN_MASK=…`, by default network and entropy. `slot` makes the
-object of one app around its `via_slot`, `rival` the program build/rivals/rival with the other systems of `viaduct bench fsrf`. All find
-modules by name in rtl/*/ and build/regs and read via_pkg first. Relative paths are relative to the project's folder.
+object of one app around its `via_slot`, `rival` the program build/rivals/rival with the other systems of `viaduct bench fsrf`, `vio`
+build/rivals/vio with those of `viaduct bench vio`. All find modules by name in rtl/*/ and build/regs and read via_pkg first. Relative paths
+are relative to the project's folder.
 
 Nothing is done if no input changed: sources (those Verilator read the last time), C++ files, arguments and tool versions are compared by
 content with stamp.json next to the generated files. Its paths are relative to the project, so that it remains valid in a copied or moved one;
@@ -313,6 +315,13 @@ class Model:
         part.replace(self.stamp())
 
 
+# Programs with other systems than the card, which benches compare it with: top module, C++ files.
+PROGRAMS = {
+    "rival": ("via_rival", ("rivals/rival", "broken_rule", "dram", "link", "hostmap")),
+    "vio": ("via_rival_vio", ("rivals/vio", "broken_rule")),
+}
+
+
 class Build:
     """One shared object to build."""
 
@@ -325,7 +334,7 @@ class Build:
             args.define.append(f"VIA_NUM_CHAN={args.channels}")
         folder = f"build/{'-'.join(['card', *variant])}"
         made = f"{folder}/libviaduct_card{'_functions' * args.functions}.so"
-        self.out = Path(args.out or ("build/rivals/rival" if self.kind == "rival" else made))
+        self.out = Path(args.out or (f"build/rivals/{self.kind}" if self.kind in PROGRAMS else made))
         self.work = self.out.parent / f"{self.out.stem}.verilated"
         self.stamp = self.work / "stamp.json"
         self.cxx = compilers.cxx()
@@ -361,6 +370,7 @@ class Build:
     def packages(self) -> list[Path]:
         """Files read in order before modules are looked up by name."""
         packages = [Path("rtl/common/via_pkg.sv")]
+        packages += [Path("rtl/virtio/via_virtio_pkg.sv")] if self.kind == "vio" else []
         if self.kind == "card":
             # Those used by others come first.
             packages += [Path("rtl/virtio/via_virtio_pkg.sv")]
@@ -372,16 +382,17 @@ class Build:
 
     def folders(self) -> list[Path]:
         # No card contains the other systems of the bench, so a change there does not make one anew.
-        rtl = [p for p in found("rtl/*") if p.is_dir() and (p.name != "rivals" or self.kind == "rival")]
+        rtl = [p for p in found("rtl/*") if p.is_dir() and (p.name != "rivals" or self.kind in PROGRAMS)]
         return [Path(y) for y in self.args.y] + [*rtl, Path("build/regs")]
 
     def models(self) -> list[Model]:
         if self.kind == "slot":
             sources = [*self.packages(), *(Path(s) for s in self.args.source)]
             return [Model("slot", "Vslot", "via_slot", self.work / "slot", sources, self.folders())]
-        if self.kind == "rival":
-            sources = [*self.packages(), Path("tools/lint.vlt"), Path("rtl/rivals/via_rival.sv")]
-            return [Model("rival", "Vrival", "via_rival", self.work / "rival", sources, self.folders())]
+        if self.kind in PROGRAMS:
+            top, _ = PROGRAMS[self.kind]
+            sources = [*self.packages(), Path("tools/lint.vlt"), Path(f"rtl/rivals/{top}.sv")]
+            return [Model(self.kind, f"V{self.kind}", top, self.work / self.kind, sources, self.folders())]
         return [self.shell(), *(self.part(part) for part in self.kinds.values())]
 
     def shell(self) -> Model:
@@ -426,10 +437,8 @@ class Build:
         return self.kind == "card" and (getattr(self.args, "assert") or self.args.coverage)
 
     def cpp(self) -> list[Path]:
-        if self.kind == "rival":
-            return [
-                Path(f"sim/{name}.cpp") for name in ("rivals/rival", "broken_rule", "dram", "link", "hostmap")
-            ]
+        if self.kind in PROGRAMS:
+            return [Path(f"sim/{name}.cpp") for name in PROGRAMS[self.kind][1]]
         return [Path("sim/shim/slot_shim.cpp")] if self.kind == "slot" else found("sim/*.cpp")
 
     def headers(self) -> list[Path]:
@@ -571,7 +580,8 @@ class Build:
             hint = ""
             if self.kind == "card":
                 hint = " (two to four minutes)" if self.args.functions else " (one to two minutes)"
-            what = {"card": "via_shell", "slot": "via_slot", "rival": "via_rival"}[self.kind]
+            tops = {"card": "via_shell", "slot": "via_slot"} | {kind: top for kind, (top, _) in PROGRAMS.items()}
+            what = tops[self.kind]
             print(f"{self.name}: Verilating {what} and compiling it{hint}", flush=True)
             begun = time.monotonic()
             models = self.models()
@@ -635,7 +645,7 @@ class Build:
         units = [unit for model in models for unit in self.units(model)] + self.around(models)
         compile_all(units, self.cxx)
         objects = [str(obj) for _, obj, _ in units] + [str(o) for o in runtime]
-        shared = [] if self.kind == "rival" else ["-shared"]
+        shared = [] if self.kind in PROGRAMS else ["-shared"]
         link = [self.cxx, *shared, *objects, "-Wl,-Bsymbolic", "-Wl,--gc-sections"]
         link += ["-Wl,-z,defs", "-Wl,--build-id=none", "-pthread", "-ldl"]
         link += ["-llz4", "-lz"] if self.args.trace else []
@@ -716,7 +726,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("kind", choices=["card", "slot", "rival"])
+    parser.add_argument("kind", choices=["card", "slot", *PROGRAMS])
     parser.add_argument("--out", help="shared object to build; needed for slot")
     parser.add_argument("--name", help="name for messages")
     parser.add_argument(

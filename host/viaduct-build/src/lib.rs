@@ -38,7 +38,7 @@ pub use image::{CONTAINER_LEN, Container, Geometry};
 pub use manifest::{Access, Length, Manifest, Memory, Register, StreamIn, StreamOut};
 pub use model::{ModelOutput, run_model};
 pub use nearest::{app_lacks, meant};
-pub use project::{Image, Project, Variant};
+pub use project::{Image, Project, Rivals, Variant};
 pub use scaffold::{Flow, Like};
 pub use scratch::Scratch;
 pub use stamp::compiler;

@@ -61,6 +61,25 @@ pub struct Image {
     pub object: PathBuf,
 }
 
+/// Systems that a bench compares the card with, as a program of `sim/rivals`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rivals {
+    /// Those of `viaduct bench fsrf`: memory systems.
+    Fsrf,
+    /// Those of `viaduct bench vio`: what is between an app's stream and a device.
+    Vio,
+}
+
+impl Rivals {
+    /// What `tools/verilate.py` makes of it.
+    fn kind(self) -> &'static str {
+        match self {
+            Self::Fsrf => "rival",
+            Self::Vio => "vio",
+        }
+    }
+}
+
 /// A checkout: apps, tools, and build results. Or an installed tree, whose results are used and in which nothing is built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
@@ -266,10 +285,11 @@ impl Project {
         Ok(object)
     }
 
-    /// Builds the program with the other systems of `viaduct bench fsrf`; does nothing if nothing changed.
-    pub fn build_rivals(&self, progress: &mut dyn FnMut(&str)) -> Result<PathBuf> {
-        let program = self.root.join("build/rivals/rival");
-        self.make("the other systems of the bench", "rival", &program, &["rival".to_owned()], progress)?;
+    /// Builds a program with the other systems of a bench; does nothing if nothing changed.
+    pub fn build_rivals(&self, rivals: Rivals, progress: &mut dyn FnMut(&str)) -> Result<PathBuf> {
+        let kind = rivals.kind();
+        let program = self.root.join("build/rivals").join(kind);
+        self.make("the other systems of the bench", kind, &program, &[kind.to_owned()], progress)?;
         Ok(program)
     }
 

@@ -9,6 +9,7 @@ mod fsrf;
 mod guest;
 mod mem;
 mod plot;
+mod rival;
 mod rng;
 mod share;
 mod sim;
@@ -124,6 +125,13 @@ impl Scale {
         vio: vio::VioScale {
             messages: &[64, 4 << 10, 64 << 10, 4 << 20],
             each: 100,
+            ports: vio::PortScale {
+                messages: &[64, 4 << 10, 64 << 10, 1 << 20],
+                bytes: 1 << 20,
+                slow: 128 << 10,
+                changes: 20_000,
+                mux_changes: 2_000,
+            },
             ethernet: vio::EthernetScale {
                 gbps: &[1, 10, 100],
                 frames: &[64, 72, 128, 256, 512, 1024, 1518, 9018],
@@ -149,6 +157,13 @@ impl Scale {
         vio: vio::VioScale {
             messages: &[64, 16 << 10],
             each: 10,
+            ports: vio::PortScale {
+                messages: &[64, 64 << 10],
+                bytes: 64 << 10,
+                slow: 16 << 10,
+                changes: 1_000,
+                mux_changes: 200,
+            },
             ethernet: vio::EthernetScale {
                 gbps: &[10, 100],
                 frames: &[64, 1518],

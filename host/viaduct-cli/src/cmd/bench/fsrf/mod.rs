@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use viaduct::{Advice, Placement};
-use viaduct_build::{Project, Variant};
+use viaduct_build::{Project, Rivals, Variant};
 use viaduct_sim::Profile;
 
 use self::disk::Times;
@@ -214,7 +214,7 @@ impl<'a> Bench<'a> {
             false => (Sizes::small(choice.divide), choice.divide.ilog2()),
         };
         let record = choice.resume.as_deref().map(Record::open).transpose()?;
-        let program = project.build_rivals(&mut crate::project::tell)?;
+        let program = project.build_rivals(Rivals::Fsrf, &mut crate::project::tell)?;
         let opened = card.open_with(project, Variant::Fast, |_| ())?;
         let systems = names.into_iter().filter(|system| wanted(&choice.system, system)).collect();
         let bar = bar();

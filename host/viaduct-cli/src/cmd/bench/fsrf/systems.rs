@@ -2,17 +2,16 @@
 //! The systems of Table 2 of the FSRF paper, and how the program with all but ours (`sim/rivals`) is told to run one.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::iter::Peekable;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::str::Lines;
 
-use viaduct_build::{Register, Scratch, end_with_us};
+use viaduct_build::{Register, Scratch};
 use viaduct_sim::Profile;
 
 use super::paging::{Case, Paging};
 use super::work::{Done, Ran, Registers, Task, Work};
+use crate::cmd::bench::rival::obey;
 use crate::fail::{Failure, Result, at};
 
 /// Where the data of a slot begins in the address spaces of the other systems (`BaseLog2` of via_rival).
@@ -166,7 +165,7 @@ impl System {
         let folder = Scratch::new()?;
         let folder = folder.path();
         let script = self.script(folder, profile, tasks, scale_log2, paging, first)?;
-        let said = self.obey(program, script)?;
+        let said = obey(program, self.name, script)?;
         let mut response = Response { system: self.name, lines: said.lines().peekable() };
         let counted = tasks.iter().map(|_| response.slot()).collect::<Result<Vec<_>>>()?;
         let mut all = Vec::new();
@@ -212,28 +211,6 @@ impl System {
             text += &end(s, &task.work, &after(folder, s))?;
         }
         Ok(text)
-    }
-
-    /// Runs the program on its input, and returns what it prints.
-    fn obey(&self, program: &Path, input: String) -> Result<String> {
-        let mut command = Command::new(program);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        end_with_us(&mut command);
-        let mut child = command.spawn().map_err(at(program.display()))?;
-        let mut to = child.stdin.take();
-        let done = std::thread::scope(|scope| {
-            scope.spawn(move || {
-                // It may end before it has read everything, and then says why.
-                let _ = to.take().map(|mut to| to.write_all(input.as_bytes()));
-            });
-            child.wait_with_output()
-        });
-        let done = done.map_err(at(program.display()))?;
-        if !done.status.success() {
-            let why = String::from_utf8_lossy(&done.stderr);
-            return Err(Failure::Run(format!("{}: {}", self.name, why.trim())));
-        }
-        Ok(String::from_utf8_lossy(&done.stdout).into_owned())
     }
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `viaduct bench vio`: streams between apps on the card, apps that share the link, frames through the Ethernet port, and
-//! what the paper on the system-level driver measures.
+//! `viaduct bench vio`: streams between apps on the card, ports beside those of other systems, apps that share the link,
+//! frames through the Ethernet port, and what the paper on the system-level driver measures.
 
 mod driver;
 mod ethernet;
+mod ports;
 mod tenants;
 
 use viaduct::desc::Status;
@@ -12,6 +13,7 @@ use viaduct_build::Project;
 
 pub use self::driver::DriverScale;
 pub use self::ethernet::EthernetScale;
+pub use self::ports::PortScale;
 use super::{Figure, image, size_of, wrong};
 use crate::card::{CardArgs, Opened};
 use crate::cmd::bench::plot::{Form, Kind, Plot};
@@ -20,6 +22,12 @@ use crate::random::Random;
 
 /// The app that passes on what it gets, a beat a cycle.
 const APP: &str = "pass";
+
+/// Key and first counter block of `aes`.
+const AES: [(&str, &str); 2] = [
+    ("key", "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"),
+    ("iv", "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff"),
+];
 
 /// Waits for commands; `what` is in the error if one of them has failed.
 fn wait(slot: &Slot, submitted: &[Tag], what: &str) -> Result {
@@ -35,6 +43,8 @@ pub struct VioScale {
     pub messages: &'static [usize],
     /// Messages of each app that shares the link.
     pub each: u64,
+    /// Ports beside those of other systems.
+    pub ports: PortScale,
     /// Frames of Ethernet.
     pub ethernet: EthernetScale,
     /// What the paper on the system-level driver has.
@@ -107,6 +117,7 @@ pub fn vio(
         plots.push(plot);
     }
     drop(slots);
+    figures.extend(ports::ports(project, opened, &scale.ports, plots)?);
     figures.extend(tenants::tenants(project, opened, scale.each, plots)?);
     figures.extend(ethernet::ethernet(project, card, &scale.ethernet)?);
     figures.extend(driver::driver(project, opened, &scale.driver)?);

@@ -38,10 +38,7 @@ pub fn tenants(
 ) -> Result<Vec<Figure>> {
     let app = project.load(APP)?;
     let image = super::super::image(project, opened, &app)?;
-    let values = app.register_values([
-        ("key", "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"),
-        ("iv", "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff"),
-    ])?;
+    let values = app.register_values(super::AES)?;
     let stream = key_stream(project, &app, &values)?;
     let slots = opened.card.info().slots;
     let mut all = Vec::new();
