@@ -5,14 +5,14 @@
     .venv/bin/python tools/verilate.py card [--trace] [--coverage] [--assert]
     .venv/bin/python tools/verilate.py slot --out build/apps/aes/aes.so --source wrapper.sv -y apps/aes/rtl [...]
     .venv/bin/python tools/verilate.py rival
-    .venv/bin/python tools/verilate.py vio
+    .venv/bin/python tools/verilate.py vio|sched
 
 `card` makes build/card/libviaduct_card.so: the shell and the models in sim/, without functions, as with VIA_FN_MASK=0. With --functions it
 makes build/card/libviaduct_card_functions.so, the card with all its functions, from the same models where they are the same. With --trace
 it makes build/card-trace/libviaduct_card.so, with and without --functions likewise; with --coverage build/card-coverage/…, which has all
 functions; with --assert build/card-assert/…, which has those of `--define VIA_FN_MASK=…`, by default network and entropy. `slot` makes the
-object of one app around its `via_slot`, `rival` the program build/rivals/rival with the other systems of `viaduct bench fsrf`, `vio`
-build/rivals/vio with those of `viaduct bench vio`. All find modules by name in rtl/*/ and build/regs and read via_pkg first. Relative paths
+object of one app around its `via_slot`, `rival` the program build/rivals/rival with the other systems of `viaduct bench fsrf`, `vio` and
+`sched` those of `viaduct bench vio`: ports and schedulers. All find modules by name in rtl/*/ and build/regs and read via_pkg first. Relative paths
 are relative to the project's folder.
 
 Nothing is done if no input changed: sources (those Verilator read the last time), C++ files, arguments and tool versions are compared by
@@ -319,6 +319,7 @@ class Model:
 PROGRAMS = {
     "rival": ("via_rival", ("rivals/rival", "broken_rule", "dram", "link", "hostmap")),
     "vio": ("via_rival_vio", ("rivals/vio", "broken_rule")),
+    "sched": ("via_rival_sched", ("rivals/sched", "broken_rule")),
 }
 
 

@@ -209,7 +209,10 @@ module via_rival_vio
     end
   end
 
-  via_vio_switch u_switch (
+  // At any width: what this function mask would leave out below 512 bits are functions, and here only their ports are used.
+  via_vio_switch #(
+    .FnMask(FnBuilt)
+  ) u_switch (
     .clk_i,
     .rst_ni,
     .route_i,

@@ -392,7 +392,9 @@ class Bench {
 
   // What an end has accepted at the last edge.
   const Beat& received(unsigned e) const { return last_given_[e]; }
+  // Of the sink whose route was written last: not complete, and the source that it takes.
   bool pending() const { return state_ >> 10 & 1; }
+  uint32_t taken_source() const { return state_ & 0x3ff; }
 
   VerilatedContext context_;
   Top top_{&context_};
@@ -540,12 +542,13 @@ void Bench::routes(uint64_t changes, uint64_t seed) {
     }
   };
 
-  const auto settle = [&] {
+  const auto settle = [&](unsigned source) {
     step();
     for (uint64_t i = 0; i < 3 || pending(); i++) {  // state_o is of this sink three cycles later
       if (i == kStuck) fail("a change does not end");
       step();
     }
+    if (taken_source() != end_word(source)) fail("a route was not taken");
     settled = true;
   };
 
@@ -579,7 +582,7 @@ void Bench::routes(uint64_t changes, uint64_t seed) {
     settled = false;
     const uint64_t set = now_ + 1;
     const bool busy = receivers[sink].open;
-    settle();
+    settle(source);
     const uint64_t from = std::max(set, last_beat[sink]);
     uint64_t& longest = busy || last_beat[sink] >= set ? longest_busy : longest_idle;
     longest = std::max(longest, now_ - from);
@@ -594,12 +597,12 @@ void Bench::routes(uint64_t changes, uint64_t seed) {
       if (owner[e] != s) continue;
       owner[e] = kNone;
       write(e, kNone);
-      settle();
+      settle(kNone);
     }
     before[s] = owner[s];
     owner[s] = s;
     write(s, s);
-    settle();
+    settle(s);
   }
   for (uint64_t i = 0; i < 4096; i++) step();
   for (unsigned e = 0; e < kEnds; e++) {

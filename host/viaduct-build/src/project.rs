@@ -67,7 +67,9 @@ pub enum Rivals {
     /// Those of `viaduct bench fsrf`: memory systems.
     Fsrf,
     /// Those of `viaduct bench vio`: what is between an app's stream and a device.
-    Vio,
+    Ports,
+    /// Schedulers, for it too.
+    Schedulers,
 }
 
 impl Rivals {
@@ -75,7 +77,8 @@ impl Rivals {
     fn kind(self) -> &'static str {
         match self {
             Self::Fsrf => "rival",
-            Self::Vio => "vio",
+            Self::Ports => "vio",
+            Self::Schedulers => "sched",
         }
     }
 }

@@ -132,6 +132,7 @@ impl Scale {
                 changes: 20_000,
                 mux_changes: 2_000,
             },
+            schedulers: vio::SchedulerScale { subsets: 3, beats: 12_800, requests: 1_000 },
             ethernet: vio::EthernetScale {
                 gbps: &[1, 10, 100],
                 frames: &[64, 72, 128, 256, 512, 1024, 1518, 9018],
@@ -164,6 +165,7 @@ impl Scale {
                 changes: 1_000,
                 mux_changes: 200,
             },
+            schedulers: vio::SchedulerScale { subsets: 1, beats: 3_200, requests: 100 },
             ethernet: vio::EthernetScale {
                 gbps: &[10, 100],
                 frames: &[64, 1518],

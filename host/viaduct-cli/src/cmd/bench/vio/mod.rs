@@ -5,6 +5,7 @@
 mod driver;
 mod ethernet;
 mod ports;
+mod schedulers;
 mod tenants;
 
 use viaduct::desc::Status;
@@ -14,6 +15,7 @@ use viaduct_build::Project;
 pub use self::driver::DriverScale;
 pub use self::ethernet::EthernetScale;
 pub use self::ports::PortScale;
+pub use self::schedulers::SchedulerScale;
 use super::{Figure, image, size_of, wrong};
 use crate::card::{CardArgs, Opened};
 use crate::cmd::bench::plot::{Form, Kind, Plot};
@@ -45,6 +47,8 @@ pub struct VioScale {
     pub each: u64,
     /// Ports beside those of other systems.
     pub ports: PortScale,
+    /// Schedulers beside that of vFPIO.
+    pub schedulers: SchedulerScale,
     /// Frames of Ethernet.
     pub ethernet: EthernetScale,
     /// What the paper on the system-level driver has.
@@ -118,6 +122,7 @@ pub fn vio(
     }
     drop(slots);
     figures.extend(ports::ports(project, opened, &scale.ports, plots)?);
+    figures.extend(schedulers::schedulers(project, &scale.schedulers)?);
     figures.extend(tenants::tenants(project, opened, scale.each, plots)?);
     figures.extend(ethernet::ethernet(project, card, &scale.ethernet)?);
     figures.extend(driver::driver(project, opened, &scale.driver)?);

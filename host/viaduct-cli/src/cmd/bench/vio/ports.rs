@@ -44,7 +44,7 @@ pub fn ports(
     scale: &PortScale,
     plots: &mut Vec<Plot>,
 ) -> Result<Vec<Figure>> {
-    let program = project.build_rivals(Rivals::Vio, &mut crate::project::tell)?;
+    let program = project.build_rivals(Rivals::Ports, &mut crate::project::tell)?;
     let mut figures = Vec::new();
     let mut plot = Plot::new(
         "vio-ports",
