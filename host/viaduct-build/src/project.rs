@@ -296,6 +296,23 @@ impl Project {
         Ok(program)
     }
 
+    /// Builds a simulated card with another number of slots and width of its data path in bits; does nothing if nothing changed.
+    pub fn build_card_of(
+        &self,
+        slots: u32,
+        data_width: u32,
+        progress: &mut dyn FnMut(&str),
+    ) -> Result<PathBuf> {
+        let what = format!("card-{slots}x{data_width}");
+        let object = self.root.join("build").join(&what).join("libviaduct_card.so");
+        let mut request = vec!["card".to_owned(), "--out".to_owned(), self.inside(&object)];
+        request.extend(["--name".to_owned(), format!("card of {slots} slots, {data_width} bits")]);
+        request.push(format!("--define=VIA_NUM_SLOTS={slots}"));
+        request.push(format!("--define=VIA_DATA_W={data_width}"));
+        self.make("the simulated card", &what, &object, &request, progress)?;
+        Ok(object)
+    }
+
     /// Path of a variant's shared object of the simulated card with so many DRAM channels.
     pub fn card_object(&self, variant: Variant, channels: u32) -> PathBuf {
         let channels = if channels == CHANNELS { String::new() } else { format!("-{channels}ch") };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `--card`: selects and opens a card.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -150,6 +151,13 @@ impl CardArgs {
         Ok(Opened { card: Card::open_with(sim.function.clone(), self.timeouts())?, sim: Some(sim) })
     }
 
+    /// Opens a simulated card without functions that has so many slots and a data path of so many bits.
+    pub fn open_of(&self, project: &Project, slots: u32, data_width: u32) -> Result<Opened> {
+        let object = project.build_card_of(slots, data_width, &mut crate::project::tell)?;
+        let sim = power_up_as(project, profile(self.profile.as_deref())?, object, Variant::Fast)?;
+        Ok(Opened { card: Card::open_with(sim.function.clone(), self.timeouts())?, sim: Some(sim) })
+    }
+
     fn open_built(&self, variant: Variant) -> Result<Opened> {
         let (function, sim): (Arc<dyn PciFunction>, _) = match &self.card {
             CardSpec::Sim => {
@@ -207,7 +215,17 @@ pub fn simulated_with(
 }
 
 fn power_up(project: &Project, profile: Profile, variant: Variant) -> Result<Simulated> {
-    let card_object = project.card_object(variant, profile.channels);
+    let object = project.card_object(variant, profile.channels);
+    power_up_as(project, profile, object, variant)
+}
+
+/// The same with another object of the card.
+fn power_up_as(
+    project: &Project,
+    profile: Profile,
+    card_object: PathBuf,
+    variant: Variant,
+) -> Result<Simulated> {
     let config = SimConfig {
         profile: profile.clone(),
         card_object,

@@ -125,6 +125,13 @@ impl Scale {
         vio: vio::VioScale {
             messages: &[64, 4 << 10, 64 << 10, 4 << 20],
             each: 100,
+            many: Some(100),
+            narrow: vio::NarrowScale {
+                sizes: &[64, 1 << 10, 4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20],
+                total: 1 << 20,
+                commands: 2_000,
+                memory: 8 << 20,
+            },
             ports: vio::PortScale {
                 messages: &[64, 4 << 10, 64 << 10, 1 << 20],
                 bytes: 1 << 20,
@@ -158,6 +165,13 @@ impl Scale {
         vio: vio::VioScale {
             messages: &[64, 16 << 10],
             each: 10,
+            many: None,
+            narrow: vio::NarrowScale {
+                sizes: &[64, 64 << 10],
+                total: 64 << 10,
+                commands: 100,
+                memory: 256 << 10,
+            },
             ports: vio::PortScale {
                 messages: &[64, 64 << 10],
                 bytes: 64 << 10,

@@ -4,6 +4,7 @@
 
 mod driver;
 mod ethernet;
+mod narrow;
 mod ports;
 mod schedulers;
 mod tenants;
@@ -14,6 +15,7 @@ use viaduct_build::Project;
 
 pub use self::driver::DriverScale;
 pub use self::ethernet::EthernetScale;
+pub use self::narrow::NarrowScale;
 pub use self::ports::PortScale;
 pub use self::schedulers::SchedulerScale;
 use super::{Figure, image, size_of, wrong};
@@ -45,6 +47,10 @@ pub struct VioScale {
     pub messages: &'static [usize],
     /// Messages of each app that shares the link.
     pub each: u64,
+    /// The same of each of up to eight, on a card of their own, if it is built.
+    pub many: Option<u64>,
+    /// Sizes of transfers on a link of the driver paper's shape.
+    pub narrow: NarrowScale,
     /// Ports beside those of other systems.
     pub ports: PortScale,
     /// Schedulers beside that of vFPIO.
@@ -124,6 +130,10 @@ pub fn vio(
     figures.extend(ports::ports(project, opened, &scale.ports, plots)?);
     figures.extend(schedulers::schedulers(project, &scale.schedulers)?);
     figures.extend(tenants::tenants(project, opened, scale.each, plots)?);
+    if let Some(messages) = scale.many {
+        figures.extend(tenants::many(project, card, messages)?);
+    }
+    figures.extend(narrow::narrow(project, card, &scale.narrow, plots)?);
     figures.extend(ethernet::ethernet(project, card, &scale.ethernet)?);
     figures.extend(driver::driver(project, opened, &scale.driver)?);
     Ok(figures)

@@ -192,7 +192,7 @@ impl Bench<'_> {
             value: index,
             unit: "",
             note: format!(
-                "Jain's index of bytes by weight, the least of {} sets of members, sizes{}; shares differ from even ones by {:.2} % at most; the device moves {busy:.4} beats a cycle or more",
+                "Jain's index of bytes by weight, {index:.5}, the least of {} sets of members, sizes{}; shares differ from even ones by {:.2} % at most; the device moves {busy:.4} beats a cycle or more",
                 all.len(),
                 if device == Device::Channel { " and directions" } else { "" },
                 error * 100.0,
@@ -233,7 +233,10 @@ impl Bench<'_> {
             what: format!("a member that is alone: {}", policy.name()),
             value: least,
             unit: "",
-            note: format!("of the device, the least of {} cases: first and last of 1 to 16 members", all.len()),
+            note: format!(
+                "{least:.4} of the device, the least of {} cases: first and last of 1 to 16 members",
+                all.len()
+            ),
         })
     }
 
@@ -253,7 +256,8 @@ impl Bench<'_> {
         let mut script = String::new();
         for (policy, device, of, cap, urgent) in cases {
             let (requests, urgent) = (self.scale.requests, u8::from(urgent));
-            let _ = writeln!(script, "wait {} {} {of} {cap} {urgent} {requests} 8", policy as u8, device as u8);
+            let _ =
+                writeln!(script, "wait {} {} {of} {cap} {urgent} {requests} 8", policy as u8, device as u8);
         }
         let said = self.obey(script, "waited")?;
         let figures = said.iter().zip(cases).map(|(line, (policy, device, of, cap, urgent))| {

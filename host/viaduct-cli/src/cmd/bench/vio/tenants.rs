@@ -9,7 +9,7 @@ use viaduct_build::{Manifest, Project, Scratch, run_model};
 use viaduct_pci::DmaAccess;
 
 use super::super::{Figure, PATIENCE, jain, link_limits, wrong};
-use crate::card::Opened;
+use crate::card::{CardArgs, Opened};
 use crate::cmd::bench::plot::{Form, Kind, Plot};
 use crate::fail::{Result, at};
 use crate::job::{Values, set_registers};
@@ -36,17 +36,8 @@ pub fn tenants(
     messages: u64,
     plots: &mut Vec<Plot>,
 ) -> Result<Vec<Figure>> {
-    let app = project.load(APP)?;
-    let image = super::super::image(project, opened, &app)?;
-    let values = app.register_values(super::AES)?;
-    let stream = key_stream(project, &app, &values)?;
-    let slots = opened.card.info().slots;
-    let mut all = Vec::new();
-    for index in 0..slots {
-        all.push(Tenant::new(opened, index, &image, &app, &values, messages)?);
-    }
-    let bench = Bench { opened, stream, both_ways: link_limits(opened).iter().map(|(_, rate)| rate).sum() };
-
+    let (bench, all) = Bench::new(project, opened, messages)?;
+    let slots = all.len();
     let mut figures = Vec::new();
     let mut plot = Plot::new(
         "vio-tenants",
@@ -58,6 +49,24 @@ pub fn tenants(
     bench.even(&all, messages, &mut figures)?;
     bench.priority(&all[..TENANTS.min(slots)], messages, &mut figures, &mut plot)?;
     plots.push(plot);
+    all.into_iter().try_for_each(Tenant::close)?;
+    Ok(figures)
+}
+
+/// Slots and bits of the card with most tenants, and the board with a link that is narrower than its data path.
+const MANY: (u32, u32, &str) = (8, 128, "gen2x4");
+
+/// One to eight tenants, on a card with as many slots.
+pub fn many(project: &Project, card: &CardArgs, messages: u64) -> Result<Vec<Figure>> {
+    let (slots, width, profile) = MANY;
+    let opened =
+        CardArgs { profile: Some(profile.to_owned()), ..card.clone() }.open_of(project, slots, width)?;
+    let (bench, all) = Bench::new(project, &opened, messages)?;
+    let mut figures = Vec::new();
+    bench.even(&all, messages, &mut figures)?;
+    for figure in &mut figures {
+        figure.what += &format!(", {profile}, {width} bits");
+    }
     all.into_iter().try_for_each(Tenant::close)?;
     Ok(figures)
 }
@@ -177,7 +186,20 @@ struct Bench<'a> {
     both_ways: f64,
 }
 
-impl Bench<'_> {
+impl<'a> Bench<'a> {
+    /// The app in every slot of a card.
+    fn new(project: &Project, opened: &'a Opened, messages: u64) -> Result<(Self, Vec<Tenant>)> {
+        let app = project.load(APP)?;
+        let image = super::super::image(project, opened, &app)?;
+        let values = app.register_values(super::AES)?;
+        let stream = key_stream(project, &app, &values)?;
+        let both_ways = link_limits(opened).iter().map(|(_, rate)| rate).sum();
+        let tenants = (0..opened.card.info().slots)
+            .map(|index| Tenant::new(opened, index, &image, &app, &values, messages))
+            .collect::<Result<_>>()?;
+        Ok((Self { opened, stream, both_ways }, tenants))
+    }
+
     /// Sends all messages of these tenants at the same time, at most `AHEAD` of each under way, and checks them.
     fn run(&self, tenants: &[Tenant], messages: u64) -> Result<Ran> {
         for tenant in tenants {
@@ -223,8 +245,16 @@ impl Bench<'_> {
                 moved = tenants.iter().map(|tenant| u64::from(beats(tenant)) * self.beat()).collect();
             }
         }
+        let after = self.opened.card.counters()?.1;
         for tenant in tenants {
             tenant.check(&self.stream)?;
+            // What the card has charged to the slot is what it was given and what came back, to the beat.
+            let index = tenant.slot.index();
+            let counted = after[index].since(&before[index]);
+            let beats = tenant.data.len() as u64 / self.beat();
+            if [counted.host_rd, counted.host_wr].map(u64::from) != [beats; 2] {
+                return wrong(&format!("{counted:?} of slot {index}, which moved {beats} beats each way"));
+            }
         }
         Ok(Ran { ends, moved })
     }
@@ -240,7 +270,7 @@ impl Bench<'_> {
         link_limits(self.opened).iter().map(|(_, rate)| rate / clock).fold(f64::INFINITY, f64::min)
     }
 
-    /// One to four tenants with equal weights.
+    /// One tenant, two, and so on to all, with equal weights.
     fn even(&self, all: &[Tenant], messages: u64, figures: &mut Vec<Figure>) -> Result {
         for count in 1..=all.len() {
             let ran = self.run(&all[..count], messages)?;
