@@ -1174,6 +1174,27 @@ def test_the_memory_of_a_board_is_as_fast_as_the_board(busy_bench: tuple[subproc
     assert len(rows) == 5 and all(abs(difference) <= 5 for difference in differences), rows
 
 
+def test_virtual_ports_cost_no_throughput_and_shares_are_even(
+    busy_bench: tuple[subprocess.CompletedProcess, Path],
+):
+    """Of `bench vio`, beside direct wiring and vFPIO in the same run."""
+    rows = {f["what"]: f for f in json.loads(busy_bench[0].stdout)}
+    ports = [f for what, f in rows.items() if "at virtual ports" in what]
+    assert len(ports) == 8
+    for f in ports:
+        # A route has two registers at either end of an app, and this run is 64 KiB, or less.
+        assert f["value"] <= 4 and float(re.search(r"wires .*?, ([\d.]+) of", f["note"])[1]) > 0.99, f
+    assert rows["change of an idle route: viaduct"]["value"] <= 16
+    assert rows["change of a busy route: viaduct"]["value"] <= 16
+    assert rows["1000 changes of routes under load: viaduct"]["value"] == 1
+    assert rows["200 changes of routes under load: mux"]["value"] < 0.99
+    shared = {what: f["value"] for what, f in rows.items() if what.startswith("1 to 16 members share")}
+    assert len(shared) == 7
+    for what, index in shared.items():
+        assert index > 0.99 if "by bytes" in what else index < 0.9, what
+    assert all(f["value"] > 0.99 for what, f in rows.items() if what.startswith("a member that is alone"))
+
+
 def test_a_virtio_device_is_as_fast_as_documented(busy_bench: tuple[subprocess.CompletedProcess, Path]):
     """The card adds at most 10 % to the link's own time with every ring, and frames under load take no longer than in results.md."""
     rows = {f["what"]: f for f in json.loads(busy_bench[0].stdout)}
@@ -1205,7 +1226,7 @@ def test_plots_hold_the_figures_that_are_printed(busy_bench: tuple[subprocess.Co
     printed = json.loads(done.stdout)
     drawn = ""
     names = ("dma", "mem", "apps", "vio-64", "vio-16384", "virtio-latency", "virtio-xdma", "virtio-frames")
-    names += ("vio-tenants", "share", "calibrate")
+    names += ("vio-ports", "vio-tenants", "share", "calibrate")
     for name in names:
         assert f"{folder}/{name}.svg" in done.stderr
         svg = ElementTree.parse(folder / f"{name}.svg").getroot()

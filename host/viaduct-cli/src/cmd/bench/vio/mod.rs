@@ -133,7 +133,7 @@ pub fn vio(
     if let Some(messages) = scale.many {
         figures.extend(tenants::many(project, card, messages)?);
     }
-    figures.extend(narrow::narrow(project, card, &scale.narrow, plots)?);
+    figures.extend(narrow::narrow(project, card, &scale.narrow)?);
     figures.extend(ethernet::ethernet(project, card, &scale.ethernet)?);
     figures.extend(driver::driver(project, opened, &scale.driver)?);
     Ok(figures)

@@ -10,7 +10,6 @@ use viaduct_pci::DmaAccess;
 use super::super::worker::{Load, SLOTS, rate, run, workers};
 use super::super::{Figure, image, last_completion, link_limits, size_of, wrong};
 use crate::card::{CardArgs, Opened};
-use crate::cmd::bench::plot::{Form, Kind, Plot};
 use crate::fail::Result;
 use crate::random::Random;
 
@@ -29,26 +28,16 @@ pub struct NarrowScale {
 }
 
 /// Copies, and apps with card memory.
-pub fn narrow(
-    project: &Project,
-    card: &CardArgs,
-    scale: &NarrowScale,
-    plots: &mut Vec<Plot>,
-) -> Result<Vec<Figure>> {
+pub fn narrow(project: &Project, card: &CardArgs, scale: &NarrowScale) -> Result<Vec<Figure>> {
     let card = CardArgs { profile: Some(PROFILE.to_owned()), ..card.clone() };
     let open = || card.open_with(project, Variant::Fast, |_| ());
-    let mut figures = copies(project, &open()?, scale, plots)?;
+    let mut figures = copies(project, &open()?, scale)?;
     figures.extend(memory(project, &open()?, scale)?);
     Ok(figures)
 }
 
 /// Each size as many times as fit into the total: all submitted at once, or each after the end of the one before.
-fn copies(
-    project: &Project,
-    opened: &Opened,
-    scale: &NarrowScale,
-    plots: &mut Vec<Plot>,
-) -> Result<Vec<Figure>> {
+fn copies(project: &Project, opened: &Opened, scale: &NarrowScale) -> Result<Vec<Figure>> {
     let slot = opened.card.any_slot()?;
     // Commands of a slot run only while it has an app; any app will do.
     slot.load(&image(project, opened, &project.load("pass")?)?)?;
@@ -57,13 +46,6 @@ fn copies(
     let to = opened.card.dma_buffer(room, DmaAccess::Write)?;
     let limits = link_limits(opened);
     let mut figures = Vec::new();
-    let mut plot = Plot::new(
-        "vio-driver",
-        Form::Lines,
-        "Copies on a link of the driver paper's shape",
-        format!("{PROFILE}; deferred: all commands at once, blocking: each after the end of the one before"),
-        ["bytes of a copy", "part of the link's payload limit"],
-    );
     for &size in scale.sizes {
         let count = (scale.total / size).clamp(1, scale.commands);
         let data = Random(size).bytes((size * count) as usize);
@@ -102,8 +84,6 @@ fn copies(
                         value / limit
                     ),
                 });
-                let series = format!("{way}, {}", if blocking { "blocking" } else { "deferred" });
-                plot.add(Kind::Ours, &series, &size_of(size), size as f64, value / limit);
             }
         }
         let mut back = vec![0; data.len()];
@@ -112,7 +92,6 @@ fn copies(
             return wrong(&format!("copies of {} to the card and back", size_of(size)));
         }
     }
-    plots.push(plot);
     Ok(figures)
 }
 
