@@ -129,7 +129,7 @@ impl Scale {
             narrow: vio::NarrowScale {
                 sizes: &[64, 1 << 10, 4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20],
                 total: 1 << 20,
-                commands: 2_000,
+                commands: 1_000,
                 memory: 8 << 20,
             },
             ports: vio::PortScale {
