@@ -581,7 +581,9 @@ class Build:
             hint = ""
             if self.kind == "card":
                 hint = " (two to four minutes)" if self.args.functions else " (one to two minutes)"
-            tops = {"card": "via_shell", "slot": "via_slot"} | {kind: top for kind, (top, _) in PROGRAMS.items()}
+            tops = {"card": "via_shell", "slot": "via_slot"} | {
+                kind: top for kind, (top, _) in PROGRAMS.items()
+            }
             what = tops[self.kind]
             print(f"{self.name}: Verilating {what} and compiling it{hint}", flush=True)
             begun = time.monotonic()
