@@ -1183,7 +1183,8 @@ def test_virtual_ports_cost_no_throughput_and_shares_are_even(
     assert len(ports) == 8
     for f in ports:
         # A route has two registers at either end of an app, and this run is 64 KiB, or less.
-        assert f["value"] <= 4 and float(re.search(r"wires .*?, ([\d.]+) of", f["note"])[1]) > 0.99, f
+        throughput = re.search(r"wires .*?, ([\d.]+) of", f["note"])
+        assert f["value"] <= 4 and throughput and float(throughput[1]) > 0.99, f
     assert rows["change of an idle route: viaduct"]["value"] <= 16
     assert rows["change of a busy route: viaduct"]["value"] <= 16
     assert rows["1000 changes of routes under load: viaduct"]["value"] == 1
