@@ -1,41 +1,47 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds kernel/xdma for a kernel of the guest, with the machine's own compiler and the kernel's packaged headers: only unpacked,
+# Builds a kernel module of this project for a kernel of the guest, with the machine's own compiler and the kernel's packaged headers: only unpacked,
 # never installed, no root needed.
 #
-#   tools/guest_module.sh [6.12|6.1|new] [--check]
+#   tools/guest_module.sh [6.12|6.1|new] [xdma|loopback] [--check]
 #
-# Prints the path of viaduct_xdma.ko. Headers and module are kept; the second call takes no time. With --check it prints the warnings of the
+# Prints the path of viaduct_xdma.ko or viaduct_loopback.ko. Headers and module are kept; the second call takes no time. With --check it prints the warnings of the
 # compiler (W=1) and sparse instead, and fails if there are any.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/guest_lib.sh
 
 kernel=6.12
+module=xdma
 check=
 for word in "$@"; do
-  if [ "$word" = --check ]; then check=1; else kernel=$word; fi
+  case $word in
+    --check) check=1 ;;
+    xdma | loopback) module=$word ;;
+    *) kernel=$word ;;
+  esac
 done
 suite_of "$kernel" >/dev/null
 # It ends with this script, which is its parent: because of `exec` it is a direct child.
 made=$(exec setpriv --pdeathsig TERM timeout -k 10 7200 tools/guest.sh --kernel "$kernel")
 release=$(sed -n 's/^release=//p' <<<"$made")
 out=$PWD/build/guest/$release
-sources=(kernel/xdma/Makefile)
-for file in kernel/xdma/*.[ch]; do
+[ $module = xdma ] || out=$out/$module
+sources=(kernel/$module/Makefile)
+for file in kernel/"$module"/*.[ch]; do
   [[ $file == */test_* || $file == *.mod.c ]] || sources+=("$file")
 done
 key=$(cat "${sources[@]}" tools/guest_module.sh | sha256sum)
 # Checked once without the lock: the folder may not be writable.
-is_made() { [ ! "$check" ] && [ -e "$out/viaduct_xdma.ko" ] && [ "$(cat "$out/key" 2>/dev/null)" = "$key" ]; }
+is_made() { [ ! "$check" ] && [ -e "$out/viaduct_$module.ko" ] && [ "$(cat "$out/key" 2>/dev/null)" = "$key" ]; }
 is_made || { mkdir -p "$out"; exec 8>"$out/lock"; flock 8; }
 if is_made; then
-  echo "$out/viaduct_xdma.ko"
+  echo "$out/viaduct_$module.ko"
   exit
 fi
 rm -rf "$out"/work.* # files left by a killed run
 for program in gcc make; do
-  command -v $program >/dev/null || die "kernel/xdma is built by $program, and this machine has none: install the packages gcc and make"
+  command -v $program >/dev/null || die "kernel/$module is built by $program, and this machine has none: install the packages gcc and make"
 done
 
 # ---------------------------------------------------------------- headers
@@ -87,24 +93,24 @@ trap 'rm -rf "$work"' EXIT
 cp "${sources[@]}" "$work/"
 build=(make -C "$work" KDIR="$headers/usr/src/linux-headers-$release" CC="$headers/cc")
 if [ "$check" ]; then
-  say "checking kernel/xdma with the headers of kernel $release"
+  say "checking kernel/$module with the headers of kernel $release"
   # The packaged sparse is older than a keyword of newer kernels, which is replaced by its predecessor.
   step 1800 "${build[@]}" KBUILD_ABS_SRCTREE=1 W=1 C=2 CF=-D__typeof_unqual__=__typeof__ CHECK="$headers/usr/bin/sparse" >"$out/check" 2>&1 || true
   # Warnings in the kernel's own headers are ignored. Newer kernels name the module's files without their folder,
   # and their MODULE_ macros use an assertion with a builtin function that sparse does not know.
-  told=$(grep -E '(error|warning):' "$out/check" | grep -v ': error: bad constant expression$' | grep -E "^([^ ]*/work\.[^/]*/)?[a-z_]+\.[ch]:" | sed -E 's|^([^ ]*/work\.[^/]*/)?|kernel/xdma/|' | sort -u) || true
+  told=$(grep -E '(error|warning):' "$out/check" | grep -v ': error: bad constant expression$' | grep -E "^([^ ]*/work\.[^/]*/)?[a-z_]+\.[ch]:" | sed -E "s|^([^ ]*/work\.[^/]*/)?|kernel/$module/|" | sort -u) || true
   checked=$(grep -c '^ *CHECK ' "$out/check") || true
   [ "$checked" -ge "$(find "$work" -name '*.c' ! -name '*.mod.c' | wc -l)" ] ||
     die "sparse has not looked at every file with the headers of kernel $release; all messages are in $out/check"
   [ -z "$told" ] || printf '%s\n' "$told" >&2
-  if [ "$told" ] || [ ! -e "$work/viaduct_xdma.ko" ]; then
+  if [ "$told" ] || [ ! -e "$work/viaduct_$module.ko" ]; then
     die "the kernel sources are not clean; all messages are in $out/check"
   fi
   exit
 fi
-say "building kernel/xdma for kernel $release"
+say "building kernel/$module for kernel $release"
 step 1800 "${build[@]}" >"$out/log" 2>&1 ||
-  { tail -5 "$out/log" >&2; die "kernel/xdma does not build for kernel $release; all messages are in $out/log"; }
-mv "$work/viaduct_xdma.ko" "$out/"
+  { tail -5 "$out/log" >&2; die "kernel/$module does not build for kernel $release; all messages are in $out/log"; }
+mv "$work/viaduct_$module.ko" "$out/"
 echo "$key" >"$out/key"
-echo "$out/viaduct_xdma.ko"
+echo "$out/viaduct_$module.ko"

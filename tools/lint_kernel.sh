@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Checks kernel/xdma: compiler (W=1) and sparse against the packaged headers of every kernel that is tested, and the kernel's checkpatch in its strict form.
+# Checks the modules of kernel/: compiler (W=1) and sparse against the packaged headers of every kernel that is tested, and the kernel's checkpatch in its strict form.
 # checkpatch is only in a package of kernel sources (140 MB), which is fetched once; the script and its word lists are kept.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,7 +9,9 @@ cd "$(dirname "$0")/.."
 source_package=linux-source-6.12
 failed=0
 for kernel in 6.12 6.1 new; do
-  tools/guest_module.sh "$kernel" --check || failed=1
+  for module in xdma loopback; do
+    tools/guest_module.sh "$kernel" $module --check || failed=1
+  done
 done
 
 command -v perl >/dev/null || die "checkpatch is written in perl, and this machine has none: install the package perl"
@@ -32,7 +34,7 @@ if [ ! -e "$scripts/checkpatch.pl" ]; then
 fi
 say "checkpatch"
 # The test is a program: it uses the types of its C library, and reads mapped registers without using the value.
-for file in kernel/xdma/*.[ch]; do
+for file in kernel/*/*.[ch]; do
   ignore=()
   case $file in
     */test_*) ignore=(--ignore PREFER_KERNEL_TYPES,VOLATILE) ;;

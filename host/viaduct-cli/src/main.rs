@@ -63,6 +63,7 @@ enum Command {
     Route(cmd::route::Args),
     Reset(cmd::reset::Args),
     Graph(cmd::graph::Args),
+    Loopback(cmd::loopback::Args),
     Vm(cmd::vm::Args),
     Bench(cmd::bench::Args),
     Build(cmd::build::Args),
@@ -167,6 +168,7 @@ fn run(command: Command) -> ExitCode {
         Command::Route(args) => cmd::route::run(args),
         Command::Reset(args) => cmd::reset::run(args),
         Command::Graph(args) => cmd::graph::run(args),
+        Command::Loopback(args) => cmd::loopback::run(args),
         Command::Vm(args) => match cmd::vm::run(args) {
             Ok(code) => return ExitCode::from(code),
             Err(failure) => Err(failure),

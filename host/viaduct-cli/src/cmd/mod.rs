@@ -8,6 +8,7 @@ pub mod completions;
 pub mod doctor;
 pub mod graph;
 pub mod info;
+pub mod loopback;
 pub mod ls;
 pub mod man;
 pub mod new;
