@@ -1,0 +1,91 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Virtio devices of the guest's own kernel, by kernel/loopback and an off-the-shelf device process. Needs in the same folder
+# viaduct_loopback.ko, test_loopback, viaduct and devices.tar (`--copy`; tests/test_loopback.py). Arguments: [CYCLES] of plugging and unplugging.
+. /guest/lib.sh
+cycles=${1-20}
+
+# Errors of requests are what some of the tests are about.
+kernel_is_well() {
+  ! dmesg | grep -E 'WARNING:|BUG:|Oops|Call Trace|general protection' || fail "the kernel complains"
+}
+refusal() { # WORDS COMMAND…
+  words=$1; shift
+  ! "$@" >refusal 2>&1 || fail "not refused: $*"
+  grep -q "$words" refusal || fail "not '$words': $(cat refusal)"
+}
+
+tar -x -C / -f devices.tar
+viaduct=$PWD/viaduct
+for module in virtio_blk virtio_rng; do modprobe $module; done
+
+refusal "load the kernel module" "$viaduct" loopback ls
+refusal "load the kernel module" "$viaduct" loopback add blk --exec true
+insmod ./viaduct_loopback.ko || fail "the module cannot be loaded"
+
+./test_loopback "$cycles" || fail "test_loopback"
+kernel_is_well
+dmesg -c >/dev/null
+
+# ---------------------------------------------------------------- a disk, served by qemu-storage-daemon
+image=/run/disk.img
+serve="qemu-storage-daemon --blockdev driver=file,node-name=f,filename=$image --export type=vhost-user-blk,id=e,node-name=f,writable=on,addr.type=unix,addr.path={socket}"
+truncate -s 96M $image
+refusal "no type of device is called" "$viaduct" loopback add disk --exec "$serve"
+refusal "has ended: exit status: 3" "$viaduct" loopback add blk --exec "sh -c 'exit 3'"
+refusal "nobody-has-this" "$viaduct" loopback add blk --exec "nobody-has-this {socket}"
+refusal "is no loopback device" "$viaduct" loopback rm vda
+chmod 755 /run /run/job
+refusal "permission denied" setpriv --reuid 65534 --clear-groups "$viaduct" loopback add blk --exec "$serve"
+pass "what cannot be is refused"
+
+added=$("$viaduct" loopback add blk --exec "$serve") || fail "no disk"
+echo "$added"
+device=${added%% *}
+wait_for 60 test -b /dev/vda || fail "no /dev/vda"
+"$viaduct" loopback ls | grep -q "^$device  blk  vda " || fail "ls: $("$viaduct" loopback ls)"
+count() { cat "/sys/bus/virtio/devices/$device/viaduct/$1"; }
+
+head -c 8M /dev/urandom >data
+dd if=data of=/dev/vda bs=1M oflag=direct 2>/dev/null || fail "writing"
+cmp data $image 2>&1 | grep -q "EOF on data" || fail "the file has other data"
+copied=$(count copied)
+dd if=/dev/vda of=back bs=64k count=128 iflag=direct 2>/dev/null || fail "reading"
+cmp data back || fail "other data is read"
+# Headers, states, tables of descriptors: less than 64 bytes a request; no byte of the 8 MiB.
+[ $(($(count copied) - copied)) -lt $((128 * 64)) ] || fail "$(($(count copied) - copied)) bytes were copied"
+[ "$(count mapped)" -ge 16777216 ] || fail "only $(count mapped) bytes were mapped"
+pass "8 MiB each way, none of it copied"
+
+! rmmod viaduct_loopback 2>/dev/null || fail "the module is unloaded under a device"
+
+# ---------------------------------------------------------------- its process is killed while data moves
+fio --name=mixed --filename=/dev/vda --direct=1 --rw=randrw --bssplit=4k/40:16k/20:64k/30:256k/10 --iodepth=16 \
+  --ioengine=libaio --size=96M --io_size=192M --verify=crc32c --verify_fatal=1 >mixed.log 2>&1 &
+load=$!
+kills=0
+while [ $kills -lt 3 ]; do
+  usleep 300000
+  kill -0 $load 2>/dev/null || break
+  pid=$(pidof qemu-storage-daemon) && kill -9 "$pid" && kills=$((kills + 1))
+  wait_for 60 pidof qemu-storage-daemon || fail "the process is not started again"
+done
+wait $load || fail "fio: $(tail -20 mixed.log)"
+[ $kills -ge 1 ] || fail "fio ended before the process could be killed"
+[ "$(count restarts)" -eq $kills ] || fail "$kills kills, $(count restarts) restarts"
+pass "fio verifies its data after $kills ends of the device process"
+
+# ---------------------------------------------------------------- unplugged while data moves
+fio --name=load --filename=/dev/vda --direct=1 --rw=randread --bs=32k --iodepth=8 --ioengine=libaio --time_based --runtime=600 >load.log 2>&1 &
+load=$!
+wait_for 60 sh -c "[ \$(cat /sys/bus/virtio/devices/$device/viaduct/requests) -gt 2000 ]"
+"$viaduct" loopback rm "$device" || fail "rm"
+! wait $load || fail "fio has seen no error"
+! [ -e /dev/vda ] || fail "/dev/vda is still there"
+wait_for 60 sh -c '! pidof qemu-storage-daemon' || fail "the process is still there"
+pass "unplugged while data moves"
+
+rmmod viaduct_loopback || fail "the module is still in use"
+kernel_is_well
+[ "$(waiting)" = "" ] || fail "waiting: $(waiting)"
+pass "the kernel is well"
