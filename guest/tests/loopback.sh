@@ -60,20 +60,46 @@ pass "8 MiB each way, none of it copied"
 ! rmmod viaduct_loopback 2>/dev/null || fail "the module is unloaded under a device"
 
 # ---------------------------------------------------------------- its process is killed while data moves
-fio --name=mixed --filename=/dev/vda --direct=1 --rw=randrw --bssplit=4k/40:16k/20:64k/30:256k/10 --iodepth=16 \
-  --ioengine=libaio --size=96M --io_size=192M --verify=crc32c --verify_fatal=1 >mixed.log 2>&1 &
-load=$!
-kills=0
-while [ $kills -lt 3 ]; do
-  usleep 300000
-  kill -0 $load 2>/dev/null || break
-  pid=$(pidof qemu-storage-daemon) && kill -9 "$pid" && kills=$((kills + 1))
-  wait_for 60 pidof qemu-storage-daemon || fail "the process is not started again"
+move_and_verify() { # NAME
+  fio --name="$1" --filename=/dev/vda --direct=1 --rw=randrw --bssplit=4k/40:16k/20:64k/30:256k/10 --iodepth=16 \
+    --ioengine=libaio --size=96M --io_size=192M --verify=crc32c --verify_fatal=1 >"$1.log" 2>&1 &
+  load=$!
+}
+verified() { # NAME
+  wait $load || fail "fio: $(tail -20 "$1.log")"
+}
+moving() { usleep 300000; kill -0 $load 2>/dev/null || fail "fio has ended too early"; }
+requests_go_on() {
+  _before=$(count requests)
+  wait_for 60 sh -c "[ \$(cat /sys/bus/virtio/devices/$device/viaduct/requests) -gt $_before ]" || fail "nothing moves any more"
+}
+
+move_and_verify process
+for n in 1 2 3; do
+  moving
+  kill -9 "$(pidof qemu-storage-daemon)" || fail "no process"
+  requests_go_on
+  wait_for 60 sh -c "[ \$(cat /sys/bus/virtio/devices/$device/viaduct/restarts) -eq $n ]" || fail "$n kills, $(count restarts) restarts"
 done
-wait $load || fail "fio: $(tail -20 mixed.log)"
-[ $kills -ge 1 ] || fail "fio ended before the process could be killed"
-[ "$(count restarts)" -eq $kills ] || fail "$kills kills, $(count restarts) restarts"
-pass "fio verifies its data after $kills ends of the device process"
+verified process
+pass "fio verifies its data after 3 ends of the device process"
+
+move_and_verify adapter
+for n in 4 5; do
+  moving
+  owner=$(count owner)
+  kill -9 "$owner" || fail "no adapter"
+  wait_for 60 sh -c "[ \$(cat /sys/bus/virtio/devices/$device/viaduct/restarts) -eq $n ]" || fail "$n kills, $(count restarts) restarts"
+  requests_go_on
+  [ "$(count owner)" -ne "$owner" ] || fail "the same adapter"
+  [ "$(pidof qemu-storage-daemon | wc -w)" = 1 ] || fail "processes: $(pidof qemu-storage-daemon)"
+done
+# Requests do not pass through the adapter.
+kill -STOP "$(count owner)"
+requests_go_on
+kill -CONT "$(count owner)"
+verified adapter
+pass "fio verifies its data after 2 ends of the adapter, and while it is stopped"
 
 # ---------------------------------------------------------------- unplugged while data moves
 fio --name=load --filename=/dev/vda --direct=1 --rw=randread --bs=32k --iodepth=8 --ioengine=libaio --time_based --runtime=600 >load.log 2>&1 &

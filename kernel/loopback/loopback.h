@@ -86,7 +86,7 @@ struct vl_queue {
 	struct vl_dev *dev;
 	u32 index;
 
-	spinlock_t lock;	/* all below up to `kick` */
+	spinlock_t lock;	/* all below up to `call` */
 	struct virtqueue *vq;	/* NULL: not in use */
 	const struct vring *drv;
 	u16 drv_avail, drv_used;
@@ -100,12 +100,11 @@ struct vl_queue {
 	struct list_head flying;	/* oldest first */
 	struct list_head again;		/* to be posted again */
 	u64 requests, copied, mapped, kicks, calls;
+	struct eventfd_ctx *kick;
 
-	/* Set before the device is plugged. */
-	struct eventfd_ctx *kick, *call;
-	struct irq_work kick_work, call_work;
+	struct eventfd_ctx *call;	/* the device's mutex */
 	wait_queue_entry_t call_entry;
-	wait_queue_head_t *call_head;
+	struct irq_work kick_work, call_work;
 };
 
 enum vl_stage { VL_NEW, VL_CREATED, VL_PLUGGED };

@@ -115,7 +115,7 @@ static void vl_unplug(struct vl_dev *dev)
 
 static ssize_t owner_show(struct device *device, struct device_attribute *attr, char *buf)
 {
-	return sysfs_emit(buf, "%d\n", to_vl(dev_to_virtio(device))->owner);
+	return sysfs_emit(buf, "%d\n", READ_ONCE(to_vl(dev_to_virtio(device))->owner));
 }
 static DEVICE_ATTR_RO(owner);
 
@@ -293,8 +293,8 @@ static int vl_queue_set(struct vl_dev *dev, void __user *arg)
 
 	if (copy_from_user(&set, arg, sizeof(set)))
 		return -EFAULT;
-	if (dev->stage != VL_CREATED)
-		return -EBUSY;
+	if (dev->stage == VL_NEW)
+		return -ENOTCONN;
 	if (set.index >= dev->num_queues || set.reserved)
 		return -EINVAL;
 	q = &dev->queues[set.index];
@@ -329,6 +329,8 @@ static int vl_state(struct vl_dev *dev, void __user *arg)
 
 	if (!s)
 		return -ENOMEM;
+	/* Whoever looks at the state serves the device; it may have got the file from another process. */
+	WRITE_ONCE(dev->owner, task_tgid_nr(current));
 	WRITE_ONCE(dev->changed, false);
 	smp_mb();	/* what changes from here on is looked at again */
 	spin_lock_irq(&dev->state_lock);
@@ -340,6 +342,13 @@ static int vl_state(struct vl_dev *dev, void __user *arg)
 	spin_unlock_irq(&dev->state_lock);
 	if (dev->stage == VL_PLUGGED)
 		s->features = vl_device_features(dev);
+	if (dev->stage != VL_NEW) {
+		s->offered = dev->offered;
+		s->base = VL_BASE;
+		s->size = vl_memory_size(dev);
+		s->queues = dev->num_queues;
+		s->queue_size = dev->queue_size;
+	}
 	if (READ_ONCE(dev->dead))
 		s->flags |= VIADUCT_LOOPBACK_F_DEAD;
 	if (smp_load_acquire(&dev->bound)) {
@@ -351,7 +360,7 @@ static int vl_state(struct vl_dev *dev, void __user *arg)
 
 		spin_lock_irq(&q->lock);
 		if (q->vq)
-			s->queues[i / 64] |= BIT_ULL(i % 64);
+			s->used[i / 64] |= BIT_ULL(i % 64);
 		if (q->bad)
 			s->flags |= VIADUCT_LOOPBACK_F_BAD_RING;
 		spin_unlock_irq(&q->lock);

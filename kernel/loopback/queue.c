@@ -469,8 +469,11 @@ static bool vl_take(struct vl_queue *q)
 	return kick;
 }
 
+/* With the queue's lock held, since the eventfd may be replaced. */
 static void vl_kick(struct vl_queue *q)
 {
+	if (!q->kick)
+		return;
 	/* Not within the wake-up of another eventfd. */
 	if (eventfd_signal_allowed())
 		eventfd_signal(q->kick);
@@ -480,19 +483,22 @@ static void vl_kick(struct vl_queue *q)
 
 static void vl_kick_later(struct irq_work *work)
 {
-	eventfd_signal(container_of(work, struct vl_queue, kick_work)->kick);
+	struct vl_queue *q = container_of(work, struct vl_queue, kick_work);
+
+	spin_lock(&q->lock);
+	if (q->kick)
+		eventfd_signal(q->kick);
+	spin_unlock(&q->lock);
 }
 
 void vl_queue_pump(struct vl_queue *q)
 {
 	unsigned long flags;
-	bool kick;
 
 	spin_lock_irqsave(&q->lock, flags);
-	kick = vl_take(q);
-	spin_unlock_irqrestore(&q->lock, flags);
-	if (kick)
+	if (vl_take(q))
 		vl_kick(q);
+	spin_unlock_irqrestore(&q->lock, flags);
 }
 
 /* The driver's notification. */
@@ -513,7 +519,6 @@ static void vl_interrupt(struct irq_work *work)
 {
 	struct vl_queue *q = container_of(work, struct vl_queue, call_work);
 	struct virtqueue *vq;
-	bool kick = false;
 
 	spin_lock(&q->lock);
 	vq = q->vq;
@@ -524,12 +529,10 @@ static void vl_interrupt(struct irq_work *work)
 			dev_warn_ratelimited(&q->dev->vdev.dev, "the device process broke queue %u\n", q->index);
 			vl_changed(q->dev);
 		}
-		if (q->stalled)
-			kick = vl_take(q);
+		if (q->stalled && vl_take(q))
+			vl_kick(q);
 	}
 	spin_unlock(&q->lock);
-	if (kick)
-		vl_kick(q);
 	/* It looks whether there are completions; vl_queue_end() waits for us. */
 	if (vq)
 		vring_interrupt(0, vq);
@@ -558,35 +561,51 @@ static void vl_poll_queue(struct file *file, wait_queue_head_t *head, poll_table
 {
 	struct vl_queue *q = container_of(table, struct vl_poll, table)->q;
 
-	q->call_head = head;
 	add_wait_queue(head, &q->call_entry);
 }
 
+static void vl_drop_events(struct vl_queue *q)
+{
+	struct eventfd_ctx *kick = q->kick;
+	u64 count;
+
+	if (!kick)
+		return;
+	eventfd_ctx_remove_wait_queue(q->call, &q->call_entry, &count);
+	eventfd_ctx_put(q->call);
+	q->call = NULL;
+	spin_lock_irq(&q->lock);
+	q->kick = NULL;
+	spin_unlock_irq(&q->lock);
+	eventfd_ctx_put(kick);
+}
+
+/* The eventfds of a queue, instead of earlier ones. With the device's mutex held. */
 int vl_queue_events(struct vl_queue *q, int kick, int call)
 {
+	struct eventfd_ctx *kick_ctx, *call_ctx;
 	struct vl_poll poll = { .q = q };
-	struct eventfd_ctx *ctx;
-	struct file *file;
+	struct file *file = fget(call);
 	int err = 0;
 
-	if (q->kick)
-		return -EBUSY;
-	file = fget(call);
 	if (!file)
 		return -EBADF;
-	ctx = eventfd_ctx_fileget(file);
-	if (IS_ERR(ctx)) {
-		err = PTR_ERR(ctx);
+	call_ctx = eventfd_ctx_fileget(file);
+	if (IS_ERR(call_ctx)) {
+		err = PTR_ERR(call_ctx);
 		goto put_file;
 	}
-	q->kick = eventfd_ctx_fdget(kick);
-	if (IS_ERR(q->kick)) {
-		err = PTR_ERR(q->kick);
-		q->kick = NULL;
-		eventfd_ctx_put(ctx);
+	kick_ctx = eventfd_ctx_fdget(kick);
+	if (IS_ERR(kick_ctx)) {
+		err = PTR_ERR(kick_ctx);
+		eventfd_ctx_put(call_ctx);
 		goto put_file;
 	}
-	q->call = ctx;
+	vl_drop_events(q);
+	spin_lock_irq(&q->lock);
+	q->kick = kick_ctx;
+	spin_unlock_irq(&q->lock);
+	q->call = call_ctx;
 	init_waitqueue_func_entry(&q->call_entry, vl_woken);
 	init_poll_funcptr(&poll.table, vl_poll_queue);
 	if (vfs_poll(file, &poll.table) & EPOLLIN)
@@ -658,7 +677,6 @@ void vl_queues_restart(struct vl_dev *dev)
 
 	for (i = 0; i < dev->num_queues; i++) {
 		struct vl_queue *q = &dev->queues[i];
-		bool kick = false;
 
 		spin_lock_irq(&q->lock);
 		if (q->vq) {
@@ -670,11 +688,10 @@ void vl_queues_restart(struct vl_dev *dev)
 			}
 			list_splice_init(&q->flying, &q->again);
 			vl_clear_shared(q);
-			kick = vl_take(q);
+			if (vl_take(q))
+				vl_kick(q);
 		}
 		spin_unlock_irq(&q->lock);
-		if (kick)
-			vl_kick(q);
 		irq_work_queue(&q->call_work);
 	}
 }
@@ -735,21 +752,14 @@ int vl_queues_alloc(struct vl_dev *dev)
 /* Nothing comes from the device process any more, and nothing goes there. */
 void vl_queues_quiet(struct vl_dev *dev)
 {
-	u64 count;
 	u32 i;
 
 	for (i = 0; dev->queues && i < dev->num_queues; i++) {
 		struct vl_queue *q = &dev->queues[i];
 
-		if (!q->kick)
-			continue;
-		eventfd_ctx_remove_wait_queue(q->call, &q->call_entry, &count);
+		vl_drop_events(q);
 		irq_work_sync(&q->call_work);
 		irq_work_sync(&q->kick_work);
-		eventfd_ctx_put(q->call);
-		eventfd_ctx_put(q->kick);
-		q->call = NULL;
-		q->kick = NULL;
 	}
 }
 

@@ -3,7 +3,7 @@
  * Interface of /dev/viaduct-loopback. Each open file owns one virtio device:
  *
  *   CREATE   what the device is; allocates its memory
- *   QUEUE    the two eventfds of a queue; where its rings are
+ *   QUEUE    the two eventfds of a queue, instead of earlier ones; where its rings are
  *   MEMORY   a descriptor to be mapped by the process that is the device
  *   PLUG     the kernel's driver is bound, in the background
  *   STATE    what the driver has done since; poll() says when to look
@@ -61,7 +61,12 @@ struct viaduct_loopback_state {
 	__u32 status;		/* of the device, as its driver has set it */
 	__u32 flags;
 	__u64 features;		/* for the device process */
-	__u64 queues[VIADUCT_LOOPBACK_MAX_QUEUES / 64];	/* those that the driver uses */
+	__u64 used[VIADUCT_LOOPBACK_MAX_QUEUES / 64];	/* queues that the driver uses */
+	__u64 offered;		/* as at creation, also the next four; all 0 before */
+	__u64 base;
+	__u64 size;
+	__u32 queues;
+	__u32 queue_size;
 	__u32 resets;		/* how many; to be acknowledged */
 	__u32 writes;		/* of the configuration space; to be acknowledged */
 	__u32 index;		/* N of virtioN, when the driver's probe has ended */

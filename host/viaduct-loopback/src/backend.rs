@@ -62,8 +62,7 @@ impl Backend {
             let wanted = VhostUserProtocolFeatures::CONFIG
                 | VhostUserProtocolFeatures::MQ
                 | VhostUserProtocolFeatures::REPLY_ACK;
-            let offered =
-                frontend.get_protocol_features().map_err(protocol("GET_PROTOCOL_FEATURES"))?;
+            let offered = frontend.get_protocol_features().map_err(protocol("GET_PROTOCOL_FEATURES"))?;
             all = offered & wanted;
             frontend.set_protocol_features(all).map_err(protocol("SET_PROTOCOL_FEATURES"))?;
             if all.contains(VhostUserProtocolFeatures::REPLY_ACK) {
@@ -100,9 +99,7 @@ impl Backend {
         if config.is_empty() || !self.protocol.contains(VhostUserProtocolFeatures::CONFIG) {
             return Ok(());
         }
-        self.frontend
-            .set_config(0, VhostUserConfigFlags::WRITABLE, config)
-            .map_err(protocol("SET_CONFIG"))
+        self.frontend.set_config(0, VhostUserConfigFlags::WRITABLE, config).map_err(protocol("SET_CONFIG"))
     }
 
     /// Starts the queues, whose rings begin at index 0: index, rings and eventfds of each.

@@ -58,7 +58,12 @@ struct RawState {
     status: u32,
     flags: u32,
     features: u64,
-    queues: [u64; QUEUE_WORDS],
+    used: [u64; QUEUE_WORDS],
+    offered: u64,
+    base: u64,
+    size: u64,
+    queues: u32,
+    queue_size: u32,
     resets: u32,
     writes: u32,
     index: u32,
@@ -139,13 +144,23 @@ pub struct State {
     pub index: u32,
     /// Configuration space.
     pub config: Vec<u8>,
-    queues: [u64; QUEUE_WORDS],
+    /// Features that the device was created with; this and the next four are 0 before.
+    pub offered: u64,
+    /// Start of the device's memory, as a device address.
+    pub base: u64,
+    /// Bytes of it.
+    pub size: u64,
+    /// Number of queues.
+    pub queues: u32,
+    /// Descriptors of each.
+    pub queue_size: u32,
+    used: [u64; QUEUE_WORDS],
 }
 
 impl State {
     /// Whether the driver uses a queue.
     pub fn uses(&self, queue: u32) -> bool {
-        self.queues[queue as usize / 64] >> (queue % 64) & 1 != 0
+        self.used[queue as usize / 64] >> (queue % 64) & 1 != 0
     }
 
     /// Whether the driver is ready.
@@ -181,8 +196,18 @@ impl Control {
         }
     }
 
-    /// Creates the device; returns start and bytes of its memory.
-    pub fn create(&self, create: &Create<'_>) -> Result<(u64, u64)> {
+    /// The control file that another process has opened.
+    pub fn inherit(file: OwnedFd) -> Control {
+        Control(file.into())
+    }
+
+    /// For a child, which inherits it.
+    pub fn into_file(self) -> OwnedFd {
+        self.0.into()
+    }
+
+    /// Creates the device.
+    pub fn create(&self, create: &Create<'_>) -> Result {
         let mut raw = RawCreate {
             version: VERSION,
             kind: create.kind,
@@ -200,7 +225,7 @@ impl Control {
         raw.config[..create.config.len()].copy_from_slice(create.config);
         // SAFETY: the structure is the kernel's, and lives during the call.
         unsafe { raw::create(self.0.as_raw_fd(), &mut raw) }.map_err(failed("creating a device"))?;
-        Ok((raw.base, raw.size))
+        Ok(())
     }
 
     /// Sets the eventfds of a queue; returns where its rings are.
@@ -240,7 +265,12 @@ impl Control {
             status: 0,
             flags: 0,
             features: 0,
-            queues: [0; QUEUE_WORDS],
+            used: [0; QUEUE_WORDS],
+            offered: 0,
+            base: 0,
+            size: 0,
+            queues: 0,
+            queue_size: 0,
             resets: 0,
             writes: 0,
             index: 0,
@@ -257,7 +287,12 @@ impl Control {
             writes: raw.writes,
             index: raw.index,
             config: raw.config[..(raw.config_size as usize).min(CONFIG_SIZE)].to_vec(),
+            offered: raw.offered,
+            base: raw.base,
+            size: raw.size,
             queues: raw.queues,
+            queue_size: raw.queue_size,
+            used: raw.used,
         })
     }
 

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use vmm_sys_util::eventfd::{EFD_CLOEXEC, EFD_NONBLOCK, EventFd};
 
 use crate::backend::{Backend, Memory, VERSION_1};
-use crate::control::{BAD_RING, BOUND, CONFIG_SIZE, Control, Create, DEAD, MAX_QUEUES, Rings, State};
+use crate::control::{BAD_RING, BOUND, Control, Create, DEAD, MAX_QUEUES, Rings, State};
 use crate::error::{Error, Result, system};
 use crate::kind::Kind;
 use crate::process::Process;
@@ -70,6 +70,7 @@ pub struct Device {
     memory: Memory,
     queues: Vec<Queue>,
     offered: u64,
+    size: u16,
     /// Queues that the device process serves; none before the driver is ready.
     running: Option<Vec<u32>>,
     /// Resets and writes of the configuration space that have been carried out.
@@ -108,57 +109,47 @@ fn runtime_folder() -> PathBuf {
 }
 
 impl Device {
-    /// Starts the device process and plugs the device; its driver is bound in the background.
-    pub fn create(options: Options) -> Result<Device> {
-        let control = Control::open()?;
+    /// Starts the device process and plugs the device; its driver is bound in the background. If the control file has a device
+    /// already, of an adapter that is no more, goes on with that one.
+    pub fn start(options: Options, control: Control) -> Result<Device> {
         let folder = tempfile::Builder::new()
             .prefix("viaduct-loopback-")
             .tempdir_in(runtime_folder())
             .map_err(system("a folder for the socket"))?;
         let mut serving = Serving::start(&options.command, &folder)?;
-        let backend = &mut serving.backend;
-        let offered = backend.features & !options.kind.withheld;
-        if offered & VERSION_1 == 0 {
-            return Err(Error::Unsuitable("it does not offer VIRTIO_F_VERSION_1".into()));
+        let is_new = control.state()?.queues == 0;
+        if is_new {
+            create(&options, &control, &mut serving.backend)?;
         }
-        let config = backend.config(options.kind.config)?;
-        let count = options.queues.unwrap_or_else(|| options.kind.queues_of(offered, &config));
-        if count == 0 || count > MAX_QUEUES || backend.max_queues.is_some_and(|most| u64::from(count) > most) {
-            let most = backend.max_queues.unwrap_or(MAX_QUEUES.into());
-            return Err(Error::Unsuitable(format!("{count} queues, it can have 1 to {most}; see --queues")));
-        }
-        debug_assert!(config.len() <= CONFIG_SIZE);
-        let (base, size) = control.create(&Create {
-            kind: options.kind.id,
-            features: offered,
-            queues: count,
-            queue_size: options.queue_size.into(),
-            bounce: options.bounce,
-            window: options.window,
-            map_min: options.map_min,
-            config: &config,
-        })?;
-        let memory = Memory { fd: control.memory()?, base, size };
+        let state = control.state()?;
+        let memory = Memory { fd: control.memory()?, base: state.base, size: state.size };
         let mut queues = Vec::new();
-        for index in 0..count {
+        for index in 0..state.queues {
             let event = || EventFd::new(EFD_NONBLOCK | EFD_CLOEXEC).map_err(system("an eventfd"));
             let (kick, call) = (event()?, event()?);
             let rings = control.queue(index, &kick, &call)?;
             queues.push(Queue { rings, kick, call });
         }
-        control.plug()?;
-        Ok(Device {
+        let mut device = Device {
             options,
             folder,
             control,
             memory,
             queues,
-            offered,
+            offered: state.offered,
+            size: state.queue_size as u16,
             running: None,
             done: (0, 0),
             ends: VecDeque::new(),
             serving: Some(serving),
-        })
+        };
+        if is_new {
+            device.control.plug()?;
+        } else {
+            device.fits()?;
+            device.control.restart()?;
+        }
+        Ok(device)
     }
 
     /// Serves until a signal comes on `signals`. `bound` is called once with N of `virtioN`, when the driver's probe has ended.
@@ -233,7 +224,7 @@ impl Device {
                 let queue = &self.queues[*index as usize];
                 (*index, queue.rings, &queue.kick, &queue.call)
             });
-            backend.start(state.features, &self.memory, self.options.queue_size, queues)?;
+            backend.start(state.features, &self.memory, self.size, queues)?;
             self.running = Some(used);
         }
         Ok(())
@@ -264,13 +255,42 @@ impl Device {
         self.serving = None;
         self.running = None;
         self.control.restart()?;
-        let mut serving = Serving::start(&self.options.command, &self.folder)?;
-        if self.offered & !serving.backend.features != 0 {
-            let lost = self.offered & !serving.backend.features;
+        self.serving = Some(Serving::start(&self.options.command, &self.folder)?);
+        self.fits()
+    }
+
+    /// Whether the device process is one for this device; the driver gets its configuration space.
+    fn fits(&mut self) -> Result {
+        let Some(Serving { backend, .. }) = &mut self.serving else { return Ok(()) };
+        let lost = self.offered & !backend.features;
+        if lost != 0 {
             return Err(Error::Changed(format!("feature bits {lost:#x}")));
         }
-        let config = serving.backend.config(self.options.kind.config)?;
-        self.serving = Some(serving);
+        let config = backend.config(self.options.kind.config)?;
         self.control.set_config(&config, true)
     }
+}
+
+/// Creates the device in the kernel, as the device process describes it.
+fn create(options: &Options, control: &Control, backend: &mut Backend) -> Result {
+    let offered = backend.features & !options.kind.withheld;
+    if offered & VERSION_1 == 0 {
+        return Err(Error::Unsuitable("it does not offer VIRTIO_F_VERSION_1".into()));
+    }
+    let config = backend.config(options.kind.config)?;
+    let count = options.queues.unwrap_or_else(|| options.kind.queues_of(offered, &config));
+    let most = backend.max_queues.unwrap_or(MAX_QUEUES.into()).min(MAX_QUEUES.into());
+    if count == 0 || u64::from(count) > most {
+        return Err(Error::Unsuitable(format!("{count} queues, it can have 1 to {most}; see --queues")));
+    }
+    control.create(&Create {
+        kind: options.kind.id,
+        features: offered,
+        queues: count,
+        queue_size: options.queue_size.into(),
+        bounce: options.bounce,
+        window: options.window,
+        map_min: options.map_min,
+        config: &config,
+    })
 }

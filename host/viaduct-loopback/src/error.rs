@@ -10,13 +10,19 @@ pub const NODE: &str = "/dev/viaduct-loopback";
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The kernel module is not loaded.
-    #[error("{NODE} does not exist: load the kernel module (`modprobe viaduct_loopback`, docs/loopback.md says how to build it)")]
+    #[error(
+        "{NODE} does not exist: load the kernel module (`modprobe viaduct_loopback`, docs/loopback.md says how to build it)"
+    )]
     NoModule,
     /// The user may not open the device node.
-    #[error("{NODE}: permission denied; only root may create devices, and users to whom root gives this file")]
+    #[error(
+        "{NODE}: permission denied; only root may create devices, and users to whom root gives this file"
+    )]
     NotAllowed,
     /// The module has another version of the interface.
-    #[error("the loaded kernel module has another version of its interface than this program: build and load the one of this release")]
+    #[error(
+        "the loaded kernel module has another version of its interface than this program: build and load the one of this release"
+    )]
     Version,
     /// An operation of the control file.
     #[error("{NODE}, {0}: {1}")]

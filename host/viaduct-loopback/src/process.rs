@@ -32,8 +32,7 @@ impl Process {
     /// Starts a command; its messages go to the end of a file.
     pub fn start(command: &str, socket: &Path, log: &Path) -> Result<Process> {
         let _ = std::fs::remove_file(socket);
-        let messages =
-            || -> std::io::Result<File> { OpenOptions::new().create(true).append(true).open(log) };
+        let messages = || -> std::io::Result<File> { OpenOptions::new().create(true).append(true).open(log) };
         let line = format!("exec {}", command.replace(PLACE, &socket.to_string_lossy()));
         let mut shell = Command::new("/bin/sh");
         shell
@@ -65,7 +64,10 @@ impl Process {
                 return Err(Error::NotServing(format!("has ended: {status}"), self.tail()));
             }
             if Instant::now() > end {
-                let why = format!("has no socket after {} s; write {PLACE} where its command takes the path", START.as_secs());
+                let why = format!(
+                    "has no socket after {} s; write {PLACE} where its command takes the path",
+                    START.as_secs()
+                );
                 return Err(Error::NotServing(why, self.tail()));
             }
             std::thread::sleep(Duration::from_millis(10));

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use nix::sys::signalfd::SignalFd;
 use viaduct_loopback::list::{Entry, find, list};
-use viaduct_loopback::{Device, Error, Kind, Options};
+use viaduct_loopback::{Control, Device, Error, Kind, Options, inherited, keep};
 
 use crate::fail::{Failure, Result, at};
 use crate::process::{signals, tell};
@@ -43,9 +43,12 @@ struct AddArgs {
     /// Serve in this process, until a signal; otherwise in the background
     #[arg(long)]
     foreground: bool,
-    /// Of `add` without --foreground: nobody listens after the first line
-    #[arg(long, hide = true, requires = "foreground")]
-    background: bool,
+    /// Of `add` without --foreground: keeps the device while adapters come and go
+    #[arg(long, hide = true)]
+    keep: bool,
+    /// Of --keep: the descriptor of the control file
+    #[arg(long, hide = true, value_name = "FD")]
+    control: Option<i32>,
     /// Number of queues, if the device process does not say it
     #[arg(long)]
     queues: Option<u32>,
@@ -83,7 +86,8 @@ impl From<Error> for Failure {
 /// Runs the command.
 pub fn run(args: Args) -> Result {
     match args.action {
-        Action::Add(add) if add.foreground => serve(&add),
+        Action::Add(add) if add.keep => keep_device(),
+        Action::Add(add) if add.foreground || add.control.is_some() => serve(&add),
         Action::Add(add) => begin(&add),
         Action::Ls => list_all(),
         Action::Rm { name } => Ok(find(&name)?.remove()?),
@@ -105,9 +109,8 @@ fn options(add: &AddArgs) -> Result<Options> {
 /// Starts this command again in the background, and ends when that says that the device is there, or cannot be.
 fn begin(add: &AddArgs) -> Result {
     options(add)?;
-    let own = std::env::current_exe().map_err(at("this program"))?;
-    let mut command = Command::new(own);
-    command.args(std::env::args_os().skip(1)).args(["--foreground", "--background"]);
+    let mut command = again()?;
+    command.arg("--keep");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     // SAFETY: a system call that is allowed between fork and exec.
     unsafe {
@@ -133,17 +136,37 @@ fn begin(add: &AddArgs) -> Result {
     Err(Failure::Run(last.trim_start_matches("error: ").to_owned()))
 }
 
+/// This program with the same arguments.
+fn again() -> Result<Command> {
+    let mut command = Command::new(std::env::current_exe().map_err(at("this program"))?);
+    command.args(std::env::args_os().skip(1));
+    Ok(command)
+}
+
+fn keep_device() -> Result {
+    let program = std::env::current_exe().map_err(at("this program"))?;
+    let status = keep(|control| {
+        let mut command = Command::new(&program);
+        command.args(std::env::args_os().skip(1).filter(|word| word != "--keep"));
+        command.arg("--control").arg(control.to_string());
+        command
+    })?;
+    // The adapter has said why.
+    std::process::exit(status.code().unwrap_or(1))
+}
+
 fn serve(add: &AddArgs) -> Result {
     let options = options(add)?;
+    let control = add.control.map_or_else(Control::open, inherited)?;
     let ending = signals::ending();
     ending.thread_block().map_err(|e| Failure::Run(format!("signals: {e}")))?;
     let signals = SignalFd::new(&ending).map_err(|e| Failure::Run(format!("signals: {e}")))?;
-    let device = Device::create(options)?;
+    let device = Device::start(options, control)?;
     let told = |index| {
         let line = Entry::by_index(index).map_or_else(|| format!("virtio{index}"), |entry| line(&entry));
         let mut out = std::io::stdout();
         let _ = writeln!(out, "{line}").and_then(|()| out.flush());
-        if add.background
+        if add.control.is_some()
             && let Ok(nothing) = std::fs::OpenOptions::new().write(true).open("/dev/null")
         {
             let _ = nix::unistd::dup2(nothing.as_raw_fd(), 1);
