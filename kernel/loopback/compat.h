@@ -20,6 +20,7 @@ static inline void vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+#define VL_FIND_VQS_BY_ARRAYS
 struct virtqueue_info {
 	const char *name;
 	vq_callback_t *callback;

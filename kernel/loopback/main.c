@@ -90,6 +90,7 @@ static void vl_plug(struct work_struct *work)
 		WRITE_ONCE(dev->dead, true);
 	}
 	dev->registered = !err;
+	/* With `registered` and the device's index, for who acquires it. */
 	smp_store_release(&dev->bound, true);
 	vl_changed(dev);
 }
@@ -120,24 +121,27 @@ static ssize_t owner_show(struct device *device, struct device_attribute *attr, 
 static DEVICE_ATTR_RO(owner);
 
 /* Sums over the queues; those of a queue in use may be a little old. */
-#define VL_SUM(name)								\
-static ssize_t name##_show(struct device *device, struct device_attribute *attr, char *buf) \
-{										\
-	struct vl_dev *dev = to_vl(dev_to_virtio(device));			\
-	u64 sum = 0;								\
-	u32 i;									\
-										\
-	for (i = 0; i < dev->num_queues; i++)					\
-		sum += READ_ONCE(dev->queues[i].name);				\
-	return sysfs_emit(buf, "%llu\n", sum);					\
-}										\
-static DEVICE_ATTR_RO(name)
+static ssize_t sum_show(struct device *device, struct device_attribute *attr, char *buf)
+{
+	struct vl_dev *dev = to_vl(dev_to_virtio(device));
+	size_t field = (size_t)container_of(attr, struct dev_ext_attribute, attr)->var;
+	u64 sum = 0;
+	u32 i;
 
-VL_SUM(requests);
-VL_SUM(copied);
-VL_SUM(mapped);
-VL_SUM(kicks);
-VL_SUM(calls);
+	for (i = 0; i < dev->num_queues; i++)
+		sum += READ_ONCE(*(u64 *)((char *)&dev->queues[i] + field));
+	return sysfs_emit(buf, "%llu\n", sum);
+}
+
+#define VL_AT(field)	((void *)offsetof(struct vl_queue, field))
+
+static struct dev_ext_attribute vl_sums[] = {
+	{ __ATTR(requests, 0444, sum_show, NULL), VL_AT(requests) },
+	{ __ATTR(copied, 0444, sum_show, NULL), VL_AT(copied) },
+	{ __ATTR(mapped, 0444, sum_show, NULL), VL_AT(mapped) },
+	{ __ATTR(kicks, 0444, sum_show, NULL), VL_AT(kicks) },
+	{ __ATTR(calls, 0444, sum_show, NULL), VL_AT(calls) },
+};
 
 static ssize_t faults_show(struct device *device, struct device_attribute *attr, char *buf)
 {
@@ -152,9 +156,9 @@ static ssize_t restarts_show(struct device *device, struct device_attribute *att
 static DEVICE_ATTR_RO(restarts);
 
 static struct attribute *vl_attrs[] = {
-	&dev_attr_owner.attr, &dev_attr_requests.attr, &dev_attr_copied.attr, &dev_attr_mapped.attr,
-	&dev_attr_kicks.attr, &dev_attr_calls.attr, &dev_attr_faults.attr, &dev_attr_restarts.attr,
-	NULL
+	&dev_attr_owner.attr, &dev_attr_faults.attr, &dev_attr_restarts.attr,
+	&vl_sums[0].attr.attr, &vl_sums[1].attr.attr, &vl_sums[2].attr.attr, &vl_sums[3].attr.attr,
+	&vl_sums[4].attr.attr, NULL
 };
 
 static const struct attribute_group vl_group = { .name = "viaduct", .attrs = vl_attrs };
@@ -218,7 +222,8 @@ static int vl_check(const struct viaduct_loopback_create *c)
 		return -EOPNOTSUPP;
 	if (!c->queues || c->queues > VIADUCT_LOOPBACK_MAX_QUEUES)
 		return -EINVAL;
-	if (c->queue_size < 2 || c->queue_size > VIADUCT_LOOPBACK_MAX_SIZE || !is_power_of_2(c->queue_size))
+	if (c->queue_size < 2 || c->queue_size > VIADUCT_LOOPBACK_MAX_SIZE ||
+	    !is_power_of_2(c->queue_size))
 		return -EINVAL;
 	if (c->bounce < SZ_64K || c->bounce > SZ_64M || c->window > SZ_1G)
 		return -EINVAL;
@@ -243,7 +248,9 @@ static int vl_create(struct vl_dev *dev, void __user *arg)
 	err = vl_check(c);
 	if (err)
 		goto out;
-	err = max_devices ? ida_alloc_max(&vl_ids, min(max_devices, 1U << 16) - 1, GFP_KERNEL) : -ENOSPC;
+	err = -ENOSPC;
+	if (max_devices)
+		err = ida_alloc_max(&vl_ids, min(max_devices, 1U << 16) - 1, GFP_KERNEL);
 	if (err < 0)
 		goto out;
 	dev->mem.id = err;
@@ -329,7 +336,7 @@ static int vl_state(struct vl_dev *dev, void __user *arg)
 
 	if (!s)
 		return -ENOMEM;
-	/* Whoever looks at the state serves the device; it may have got the file from another process. */
+	/* Whoever looks at it serves the device; it may have the file from another process. */
 	WRITE_ONCE(dev->owner, task_tgid_nr(current));
 	WRITE_ONCE(dev->changed, false);
 	smp_mb();	/* what changes from here on is looked at again */
@@ -351,6 +358,7 @@ static int vl_state(struct vl_dev *dev, void __user *arg)
 	}
 	if (READ_ONCE(dev->dead))
 		s->flags |= VIADUCT_LOOPBACK_F_DEAD;
+	/* After vl_plug(). */
 	if (smp_load_acquire(&dev->bound)) {
 		s->flags |= VIADUCT_LOOPBACK_F_BOUND;
 		s->index = dev->vdev.index;
@@ -407,7 +415,7 @@ static int vl_config(struct vl_dev *dev, void __user *arg)
 	memcpy(dev->config, c->data, c->size);
 	dev->generation++;
 	spin_unlock_irq(&dev->state_lock);
-	/* A driver that is being bound reads it later. */
+	/* A driver that is being bound reads it later: after vl_plug(). */
 	if (c->notify && smp_load_acquire(&dev->bound) && dev->registered)
 		virtio_config_changed(&dev->vdev);
 out:

@@ -192,8 +192,11 @@ static vm_fault_t vl_fault(struct vm_fault *vmf)
 
 	if (page >= vl_total_pages(mem))
 		return VM_FAULT_SIGBUS;
-	if (page < mem->area_pages)
-		return vmf_insert_pfn_prot(vma, addr, vmalloc_to_pfn(mem->area + page * PAGE_SIZE), rw);
+	if (page < mem->area_pages) {
+		void *area = mem->area + page * PAGE_SIZE;
+
+		return vmf_insert_pfn_prot(vma, addr, vmalloc_to_pfn(area), rw);
+	}
 	atomic64_inc(&mem->faults);
 	slot = page - mem->area_pages;
 	/* The rest of the request, which comes next, is mapped too. */
@@ -285,7 +288,7 @@ int vl_memory_file(struct vl_dev *dev)
 int vl_memory_alloc(struct vl_dev *dev, u32 rings, u32 bounce, u32 window)
 {
 	struct vl_memory *mem = &dev->mem;
-	size_t size;
+	size_t size, slot_longs;
 
 	mem->bounce = PAGE_ALIGN(rings);
 	size = PAGE_ALIGN((size_t)mem->bounce + bounce);
@@ -297,8 +300,10 @@ int vl_memory_alloc(struct vl_dev *dev, u32 rings, u32 bounce, u32 window)
 	INIT_DELAYED_WORK(&mem->zap, vl_zap);
 	mem->area = __vmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	mem->unit_map = kvcalloc(BITS_TO_LONGS(mem->units), sizeof(long), GFP_KERNEL_ACCOUNT);
-	mem->slot_map = kvcalloc(BITS_TO_LONGS(mem->num_slots) + 1, sizeof(long), GFP_KERNEL_ACCOUNT);
-	mem->zap_map = kvcalloc(BITS_TO_LONGS(mem->num_slots) + 1, sizeof(long), GFP_KERNEL_ACCOUNT);
+	/* One more: there may be no window. */
+	slot_longs = BITS_TO_LONGS(mem->num_slots) + 1;
+	mem->slot_map = kvcalloc(slot_longs, sizeof(long), GFP_KERNEL_ACCOUNT);
+	mem->zap_map = kvcalloc(slot_longs, sizeof(long), GFP_KERNEL_ACCOUNT);
 	mem->slots = kvcalloc(mem->num_slots + 1, sizeof(*mem->slots), GFP_KERNEL_ACCOUNT);
 	if (mem->area && mem->unit_map && mem->slot_map && mem->zap_map && mem->slots)
 		return 0;

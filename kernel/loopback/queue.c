@@ -23,7 +23,7 @@
 
 /* What a buffer contains that the device process has not written: no status is this. */
 #define VL_UNWRITTEN	0xff
-/* Requests that a queue still takes, to fail them, after its device is gone: this often its size. */
+/* After its device is gone a queue takes this often its size of requests, to fail them. */
 #define VL_BUDGET	64
 
 /* ------------------------------------------------------------ a request's segments */
@@ -209,7 +209,8 @@ static void vl_fill(struct vl_queue *q, struct vl_req *req, int n)
 		struct vl_seg *seg = &q->segs[i];
 
 		if (seg->mapped) {
-			unsigned long pfn = PHYS_PFN(seg->addr), end = pfn + (seg->len >> PAGE_SHIFT);
+			unsigned long pfn = PHYS_PFN(seg->addr);
+			unsigned long end = pfn + (seg->len >> PAGE_SHIFT);
 
 			while (pfn < end)
 				vl_slot_set(mem, slot++, pfn++, seg->write);
@@ -260,11 +261,11 @@ static void vl_put_chain(struct vl_queue *q, u16 head, int n)
 
 	for (i = 0; i < n; i++) {
 		u16 next = virtio16_to_cpu(vdev, q->drv->desc[at].next);
-		bool last = i == n - 1;
+		u16 flags = q->segs[i].write ? VRING_DESC_F_WRITE : 0;
 
-		vl_put_desc(&q->shared.desc[at], q->segs[i].at, q->segs[i].len,
-			    (q->segs[i].write ? VRING_DESC_F_WRITE : 0) | (last ? 0 : VRING_DESC_F_NEXT),
-			    last ? 0 : next);
+		if (i < n - 1)
+			flags |= VRING_DESC_F_NEXT;
+		vl_put_desc(&q->shared.desc[at], q->segs[i].at, q->segs[i].len, flags, next);
 		at = next;
 	}
 }
@@ -387,7 +388,7 @@ static bool vl_reap(struct vl_queue *q)
 		}
 		/* The next completion is to be signalled; one may just have come. */
 		WRITE_ONCE(vring_used_event(r), (__force __virtio16)cpu_to_le16(q->used));
-		smp_mb();
+		smp_mb();	/* the event before the index */
 		if (vl_u16(&r->used->idx) == q->used)
 			return true;
 	}
@@ -451,7 +452,9 @@ static bool vl_take(struct vl_queue *q)
 			if (dead)
 				q->budget--;
 			else
-				dev_warn_ratelimited(&q->dev->vdev.dev, "request that the device's memory cannot hold: error %d\n", err);
+				dev_warn_ratelimited(&q->dev->vdev.dev,
+						     "the device's memory cannot hold a request: error %d\n",
+						     err);
 			vl_fail(q, head);
 			irq_work_queue(&q->call_work);	/* for the driver's interrupt */
 		}
@@ -526,7 +529,8 @@ static void vl_interrupt(struct irq_work *work)
 		q->calls++;
 		if (!READ_ONCE(q->dev->dead) && !vl_reap(q)) {
 			q->bad = true;
-			dev_warn_ratelimited(&q->dev->vdev.dev, "the device process broke queue %u\n", q->index);
+			dev_warn_ratelimited(&q->dev->vdev.dev, "the device process broke queue %u\n",
+					     q->index);
 			vl_changed(q->dev);
 		}
 		if (q->stalled && vl_take(q))
@@ -619,10 +623,7 @@ put_file:
 
 static void vl_clear_shared(struct vl_queue *q)
 {
-	size_t rings = (void *)q->shared.used - (void *)q->shared.desc;
-
-	memset(q->shared.desc, 0, rings);
-	memset(q->shared.used, 0, sizeof(__virtio16) * 3 + q->shared.num * sizeof(vring_used_elem_t));
+	memset(q->shared.desc, 0, vring_size(q->shared.num, PAGE_SIZE));
 	q->avail = 0;
 	q->used = 0;
 	q->bad = false;

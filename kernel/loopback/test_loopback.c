@@ -3,9 +3,7 @@
  * Tests the control file of the module as a program that is adapter and device
  * at once: a disk in memory, well-behaved and otherwise.
  *
- *   cc -O2 -static -o test_loopback kernel/loopback/test_loopback.c
- *   ./test_loopback [CYCLES]
- *
+ * The argument is the number of times that a device is plugged and unplugged.
  * Needs the module, virtio_blk, and root. Prints a line per test; ends with 1 at
  * the first that fails.
  */
@@ -43,7 +41,8 @@
 
 #define CHECK(what) do { \
 	if (!(what)) { \
-		fprintf(stderr, "FAIL: %s, line %d: %s (%s)\n", __func__, __LINE__, #what, strerror(errno)); \
+		fprintf(stderr, "FAIL: %s, line %d: %s (%s)\n", __func__, __LINE__, #what, \
+			strerror(errno)); \
 		exit(1); \
 	} \
 } while (0)
@@ -64,7 +63,7 @@ static double now(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec + t.tv_nsec * 1e-9;
+	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
 static struct viaduct_loopback_create disk_of(uint32_t map_min)
@@ -89,7 +88,8 @@ static struct viaduct_loopback_create disk_of(uint32_t map_min)
 
 static void *at(struct device *d, uint64_t addr, uint64_t len)
 {
-	CHECK(addr >= d->made.base && len <= d->made.size && addr - d->made.base <= d->made.size - len);
+	CHECK(addr >= d->made.base && len <= d->made.size);
+	CHECK(addr - d->made.base <= d->made.size - len);
 	return d->map + (addr - d->made.base);
 }
 
@@ -226,7 +226,8 @@ static bool is_bound(struct device *d)
 
 	if (!(state_of(d).flags & VIADUCT_LOOPBACK_F_BOUND))
 		return false;
-	snprintf(pattern, sizeof(pattern), "/sys/bus/virtio/devices/virtio%u/block/vd*", state_of(d).index);
+	snprintf(pattern, sizeof(pattern), "/sys/bus/virtio/devices/virtio%u/block/vd*",
+		 state_of(d).index);
 	CHECK(!glob(pattern, 0, NULL, &found));
 	snprintf(d->node, sizeof(d->node), "/dev/%s", strrchr(found.gl_pathv[0], '/') + 1);
 	globfree(&found);
@@ -259,7 +260,8 @@ static uint64_t counter(struct device *d, const char *name)
 	char path[96], text[32] = "";
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/sys/bus/virtio/devices/virtio%u/viaduct/%s", state_of(d).index, name);
+	snprintf(path, sizeof(path), "/sys/bus/virtio/devices/virtio%u/viaduct/%s",
+		 state_of(d).index, name);
 	file = fopen(path, "r");
 	CHECK(file && fgets(text, sizeof(text), file));
 	fclose(file);
@@ -289,7 +291,8 @@ static void start(struct device *d, int (*work)(struct device *d))
 
 static void *pages(size_t size)
 {
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
 	CHECK(p != MAP_FAILED);
 	return p;
@@ -390,6 +393,11 @@ static bool soon_refused(uint8_t *p)
 
 /* ------------------------------------------------------------ tests */
 
+static bool unmappable(int mem, size_t size, int flags, off_t offset)
+{
+	return mmap(NULL, size, PROT_READ, flags, mem, offset) == MAP_FAILED && errno == EINVAL;
+}
+
 static void what_is_not_a_device_is_refused(void)
 {
 	struct viaduct_loopback_create good = disk_of(16384), c;
@@ -437,12 +445,12 @@ static void what_is_not_a_device_is_refused(void)
 	CHECK(!ioctl(fd, VIADUCT_LOOPBACK_QUEUE, &q));
 	mem = ioctl(fd, VIADUCT_LOOPBACK_MEMORY);
 	CHECK(mem >= 0);
-	CHECK(mmap(NULL, c.size + 4096, PROT_READ, MAP_SHARED, mem, 0) == MAP_FAILED && errno == EINVAL);
-	CHECK(mmap(NULL, 4096, PROT_READ, MAP_SHARED, mem, c.size) == MAP_FAILED && errno == EINVAL);
-	CHECK(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, mem, 0) == MAP_FAILED && errno == EINVAL);
+	CHECK(unmappable(mem, c.size + 4096, MAP_SHARED, 0));
+	CHECK(unmappable(mem, 4096, MAP_SHARED, c.size));
+	CHECK(unmappable(mem, 4096, MAP_PRIVATE, 0));
 	/* The memory is there longer than the device. */
 	close(fd);
-	CHECK(mmap(NULL, 4096, PROT_READ, MAP_SHARED, mem, 0) != MAP_FAILED);
+	CHECK(!unmappable(mem, 4096, MAP_SHARED, 0));
 	close(mem);
 	close(events);
 }

@@ -7,8 +7,10 @@
 #include "loopback.h"
 
 /* Features of the rings that a device process may have; others need none of it. */
-#define VL_RING_FEATURES	(BIT_ULL(VIRTIO_RING_F_INDIRECT_DESC) | BIT_ULL(VIRTIO_RING_F_EVENT_IDX))
-#define VL_TRANSPORT_FEATURES	GENMASK_ULL(VIRTIO_TRANSPORT_F_END - 1, VIRTIO_TRANSPORT_F_START)
+#define VL_RING_FEATURES \
+	(BIT_ULL(VIRTIO_RING_F_INDIRECT_DESC) | BIT_ULL(VIRTIO_RING_F_EVENT_IDX))
+#define VL_TRANSPORT_FEATURES \
+	GENMASK_ULL(VIRTIO_TRANSPORT_F_END - 1, VIRTIO_TRANSPORT_F_START)
 
 /* For the driver: its ring is the kernel's own, and can always say when to notify. */
 static u64 vl_get_features(struct virtio_device *vdev)
@@ -47,7 +49,8 @@ static int vl_finalize_features(struct virtio_device *vdev)
 static void vl_handshake(struct vl_dev *dev, const u32 *done, u32 wanted, const char *what)
 {
 	vl_changed(dev);
-	if (wait_event_timeout(dev->wait, READ_ONCE(dev->dead) || (s32)(READ_ONCE(*done) - wanted) >= 0,
+	if (wait_event_timeout(dev->wait,
+			       READ_ONCE(dev->dead) || (s32)(READ_ONCE(*done) - wanted) >= 0,
 			       VL_TIMEOUT))
 		return;
 	dev_err(&dev->vdev.dev, "no answer to %s within %u s: the device is given up\n", what,
@@ -56,7 +59,8 @@ static void vl_handshake(struct vl_dev *dev, const u32 *done, u32 wanted, const 
 	vl_changed(dev);
 }
 
-static void vl_config_get(struct virtio_device *vdev, unsigned int offset, void *buf, unsigned int len)
+static void vl_config_get(struct virtio_device *vdev, unsigned int offset, void *buf,
+			  unsigned int len)
 {
 	struct vl_dev *dev = to_vl(vdev);
 
@@ -159,7 +163,7 @@ fail:
 	return index == dev->num_queues ? -ENOENT : -ENOMEM;
 }
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+#ifdef VL_FIND_VQS_BY_ARRAYS
 static int vl_find_vqs(struct virtio_device *vdev, unsigned int n, struct virtqueue *vqs[],
 		       vq_callback_t *callbacks[], const char * const names[], const bool *ctx,
 		       struct irq_affinity *desc)

@@ -53,9 +53,9 @@ struct viaduct_loopback_queue {
 	__u64 used;
 };
 
-#define VIADUCT_LOOPBACK_F_BAD_RING	(1 << 0)	/* the device process broke a ring: restart it */
-#define VIADUCT_LOOPBACK_F_DEAD		(1 << 1)	/* time-out: close the file */
-#define VIADUCT_LOOPBACK_F_BOUND	(1 << 2)	/* the driver's probe has ended */
+#define VIADUCT_LOOPBACK_F_BAD_RING	0x1	/* the device process broke a ring: restart it */
+#define VIADUCT_LOOPBACK_F_DEAD		0x2	/* time-out: close the file */
+#define VIADUCT_LOOPBACK_F_BOUND	0x4	/* the driver's probe has ended */
 
 struct viaduct_loopback_state {
 	__u32 status;		/* of the device, as its driver has set it */
