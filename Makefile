@@ -137,7 +137,7 @@ lint-python: setup
 lint-c: setup
 	clang-format --dry-run -Werror $(C_FILES)
 
-lint-kernel: ## kernel/xdma by compiler, sparse and checkpatch (fetches 160 MB of Debian packages once)
+lint-kernel: ## kernel/ by compiler, sparse and checkpatch (fetches 160 MB of Debian packages once)
 	tools/lint_kernel.sh
 
 fmt: setup ## format every source file

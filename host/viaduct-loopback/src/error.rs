@@ -28,8 +28,8 @@ pub enum Error {
     #[error("{NODE}, {0}: {1}")]
     Control(&'static str, nix::errno::Errno),
     /// There is no such type of device.
-    #[error("no type of device is called {0:?}; there are {all}", all = crate::kind::names())]
-    NoKind(String),
+    #[error("no type of device is called {0:?}; there are {1}")]
+    NoKind(String, String),
     /// No device of this name.
     #[error("{0} is no loopback device; `viaduct loopback ls` lists them")]
     NoDevice(String),

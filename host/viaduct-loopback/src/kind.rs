@@ -38,14 +38,17 @@ pub const KINDS: [Kind; 11] = [
 ];
 
 /// All names, for a message.
-pub fn names() -> String {
+fn names() -> String {
     KINDS.map(|kind| kind.name).join(", ")
 }
 
 impl Kind {
     /// The type with a name.
     pub fn by_name(name: &str) -> Result<Kind> {
-        KINDS.into_iter().find(|kind| kind.name == name).ok_or_else(|| Error::NoKind(name.to_owned()))
+        KINDS
+            .into_iter()
+            .find(|kind| kind.name == name)
+            .ok_or_else(|| Error::NoKind(name.to_owned(), names()))
     }
 
     /// The type with a device ID.

@@ -77,7 +77,7 @@ impl From<Error> for Failure {
     fn from(e: Error) -> Self {
         let message = e.to_string();
         match e {
-            Error::NoKind(_) | Error::NoDevice(_) => Failure::Usage(message),
+            Error::NoKind(..) | Error::NoDevice(_) => Failure::Usage(message),
             _ => Failure::Run(message),
         }
     }
