@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# vhost-user device processes for the guest, from Debian packages: qemu-storage-daemon, which serves disks. Only unpacked, never
-# installed, no root needed.
+# vhost-user device processes for the guest, from Debian packages: qemu-storage-daemon, which serves disks, and passt, which serves
+# network devices. Only unpacked, never installed, no root needed.
 #
 #   tools/guest_devices.sh
 #
@@ -12,8 +12,8 @@ cd "$(dirname "$0")/.."
 . tools/guest_lib.sh
 
 # Those of the guest's own release, whose C library it has.
-packages=(qemu-utils)
-programs=(usr/bin/qemu-storage-daemon)
+packages=(qemu-utils passt)
+programs=(usr/bin/qemu-storage-daemon usr/bin/passt)
 
 # It ends with this script, which is its parent: because of `exec` it is a direct child.
 (exec setpriv --pdeathsig TERM timeout -k 10 7200 tools/guest.sh) >/dev/null

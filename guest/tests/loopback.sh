@@ -17,7 +17,7 @@ refusal() { # WORDS COMMAND…
 
 tar -x -C / -f devices.tar
 viaduct=$PWD/viaduct
-for module in virtio_blk virtio_rng; do modprobe $module; done
+for module in virtio_blk virtio_net virtio_rng; do modprobe $module; done
 
 refusal "load the kernel module" "$viaduct" loopback ls
 refusal "load the kernel module" "$viaduct" loopback add blk --exec true
@@ -110,6 +110,39 @@ wait_for 60 sh -c "[ \$(cat /sys/bus/virtio/devices/$device/viaduct/requests) -g
 ! [ -e /dev/vda ] || fail "/dev/vda is still there"
 wait_for 60 sh -c '! pidof qemu-storage-daemon' || fail "the process is still there"
 pass "unplugged while data moves"
+
+# ---------------------------------------------------------------- a network device, served by passt
+"$viaduct" loopback add net --exec "passt --vhost-user -s {socket} -f --runas 0 -4 -i lo -a 10.0.2.15 -n 24 -g 10.0.2.2 -D none -l passt.log" ||
+  fail "no network device: $(cat passt.log)"
+name=$("$viaduct" loopback ls | sed -n 's/.*  net  \([^ ]*\) .*/\1/p')
+ip address add 10.0.2.15/24 dev "$name"
+ip link set "$name" up
+# Out through the device, and back to this machine by the process: the router's address is that of loopback there.
+exchange() {
+  rm -f got
+  socat -u TCP-LISTEN:7777,bind=127.0.0.1,reuseaddr OPEN:got,creat,trunc &
+  listener=$!
+  wait_for 60 sh -c "ss -ltn | grep -q 127.0.0.1:7777"
+  timeout 300 socat -u OPEN:data TCP:10.0.2.2:7777 || fail "no connection through $name"
+  wait $listener
+  cmp data got || fail "other data has come"
+}
+exchange
+kill -9 "$(pidof passt.avx2 passt)" || fail "no process"
+wait_for 60 pidof passt.avx2 passt || fail "the process is not started again"
+exchange
+"$viaduct" loopback rm "$name" || fail "rm"
+pass "8 MiB through a network device, and again after the end of its process"
+
+# ---------------------------------------------------------------- entropy, if vhost-device-rng is at hand
+if [ -e vhost-device-rng ]; then
+  head -c 4M /dev/zero | tr '\0' V >source
+  "$viaduct" loopback add rng --exec "$PWD/vhost-device-rng -f $PWD/source -s {socket}" || fail "no entropy device"
+  [ "$(dd if=/dev/hwrng bs=4096 count=1 iflag=fullblock 2>/dev/null | tr -d V | wc -c)" = 0 ] || fail "other data is read"
+  [ "$(dd if=/dev/hwrng bs=4096 count=1 iflag=fullblock 2>/dev/null | wc -c)" = 4096 ] || fail "no data is read"
+  "$viaduct" loopback rm "$("$viaduct" loopback ls | sed -n 's/  rng  .*//p')" || fail "rm"
+  pass "entropy"
+fi
 
 rmmod viaduct_loopback || fail "the module is still in use"
 kernel_is_well

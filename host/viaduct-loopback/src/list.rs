@@ -64,12 +64,15 @@ impl Entry {
 
     /// Unplugs it: ends its adapter, and waits until it is gone.
     pub fn remove(&self) -> Result {
+        let keeper = keeper(self.owner);
         match kill(Pid::from_raw(self.owner), Signal::SIGTERM) {
             Ok(()) | Err(nix::errno::Errno::ESRCH) => {}
             Err(e) => return Err(system("ending the device's adapter")(e)),
         }
         let end = Instant::now() + LIMIT;
-        while self.folder.join("viaduct").exists() {
+        // The module can be unloaded when the keeper has ended.
+        let there = || self.folder.join("viaduct").exists() || keeper.as_deref().is_some_and(is_running);
+        while there() {
             if Instant::now() > end {
                 let late = std::io::Error::from(std::io::ErrorKind::TimedOut);
                 return Err(system("unplugging the device")(late));
@@ -78,6 +81,22 @@ impl Entry {
         }
         Ok(())
     }
+}
+
+/// The folder in /proc of the process that has started an adapter, if it is the same program.
+fn keeper(adapter: i32) -> Option<PathBuf> {
+    let adapter = PathBuf::from(format!("/proc/{adapter}"));
+    let status = std::fs::read_to_string(adapter.join("status")).ok()?;
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim();
+    let keeper = PathBuf::from(format!("/proc/{parent}"));
+    let same =
+        std::fs::read_link(keeper.join("exe")).ok()? == std::fs::read_link(adapter.join("exe")).ok()?;
+    same.then_some(keeper)
+}
+
+/// Whether a process runs; one that has ended and waits for its parent has no program.
+fn is_running(process: &Path) -> bool {
+    std::fs::read_link(process.join("exe")).is_ok()
 }
 
 /// All devices, by name.

@@ -22,6 +22,13 @@ const START: Duration = Duration::from_secs(30);
 /// Last bytes of its messages in an error.
 const TAIL: u64 = 600;
 
+/// The first of several sockets.
+fn numbered(socket: &Path) -> PathBuf {
+    let mut path = socket.as_os_str().to_owned();
+    path.push("0");
+    path.into()
+}
+
 /// A running device process. Dropping it ends the process and its group.
 pub struct Process {
     child: Child,
@@ -31,7 +38,9 @@ pub struct Process {
 impl Process {
     /// Starts a command; its messages go to the end of a file.
     pub fn start(command: &str, socket: &Path, log: &Path) -> Result<Process> {
-        let _ = std::fs::remove_file(socket);
+        for old in [socket.to_owned(), numbered(socket)] {
+            let _ = std::fs::remove_file(old);
+        }
         let messages = || -> std::io::Result<File> { OpenOptions::new().create(true).append(true).open(log) };
         let line = format!("exec {}", command.replace(PLACE, &socket.to_string_lossy()));
         let mut shell = Command::new("/bin/sh");
@@ -57,8 +66,11 @@ impl Process {
     pub fn connect(&mut self, socket: &Path) -> Result<UnixStream> {
         let end = Instant::now() + START;
         loop {
-            if let Ok(stream) = UnixStream::connect(socket) {
-                return Ok(stream);
+            // Programs that can have many sockets append a number.
+            for path in [socket.to_owned(), numbered(socket)] {
+                if let Ok(stream) = UnixStream::connect(path) {
+                    return Ok(stream);
+                }
             }
             if let Some(status) = self.child.try_wait().map_err(system("waiting for the device process"))? {
                 return Err(Error::NotServing(format!("has ended: {status}"), self.tail()));
