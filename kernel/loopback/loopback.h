@@ -173,7 +173,7 @@ u64 vl_memory_size(struct vl_dev *dev);
 int vl_units_get(struct vl_memory *mem, u32 units, u32 *unit);
 void vl_units_put(struct vl_memory *mem, u32 unit, u32 units);
 int vl_slots_get(struct vl_memory *mem, u32 slots, u32 *slot);
-void vl_slot_set(struct vl_memory *mem, u32 slot, unsigned long pfn, bool write);
+void vl_slots_set(struct vl_memory *mem, u32 slot, u32 slots, unsigned long pfn, bool write);
 void vl_slots_put(struct vl_memory *mem, u32 slot, u32 slots);
 
 static inline void *vl_unit(struct vl_memory *mem, u32 unit)

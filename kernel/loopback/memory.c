@@ -14,7 +14,7 @@
 #include "compat.h"
 #include "loopback.h"
 
-#define VL_AROUND	256U	/* pages mapped by a fault, at most */
+#define VL_AROUND	64U	/* pages mapped by a fault, at most */
 
 static u32 vl_total_pages(struct vl_memory *mem)
 {
@@ -84,12 +84,17 @@ int vl_slots_get(struct vl_memory *mem, u32 slots, u32 *slot)
 	return err;
 }
 
-void vl_slot_set(struct vl_memory *mem, u32 slot, unsigned long pfn, bool write)
+/* Adjoining pages that are in flight from now on. */
+void vl_slots_set(struct vl_memory *mem, u32 slot, u32 slots, unsigned long pfn, bool write)
 {
 	unsigned long flags;
+	u32 i;
 
 	spin_lock_irqsave(&mem->lock, flags);
-	mem->slots[slot] = (struct vl_slot) { .pfn = pfn, .live = 1, .write = write };
+	for (i = 0; i < slots; i++)
+		mem->slots[slot + i] = (struct vl_slot) {
+			.pfn = pfn + i, .live = 1, .write = write,
+		};
 	spin_unlock_irqrestore(&mem->lock, flags);
 }
 
@@ -161,19 +166,43 @@ static void vl_zap(struct work_struct *work)
 
 /* ------------------------------------------------------------ page faults */
 
-/* The page of the window at an index, if it may be accessed. */
-static bool vl_slot_pfn(struct vl_memory *mem, u32 slot, bool write, struct vl_slot *out)
+/* Pages of the window to be mapped, with one protection. */
+struct vl_around {
+	struct mm_struct *mm;
+	unsigned long pfns[VL_AROUND];
+	pgprot_t prot;
+	u32 next;
+};
+
+/* The pages in flight from an index on, as far as they may be accessed like the first. */
+static u32 vl_look_around(struct vl_memory *mem, u32 slot, u32 most, bool *write,
+			  struct vl_around *around)
 {
 	struct vl_slot *s = &mem->slots[slot];
-	bool ok;
+	u32 n;
 
+	most = min3(most, VL_AROUND, mem->num_slots - slot);
 	spin_lock_irq(&mem->lock);
-	ok = s->live && (s->write || !write);
-	if (ok)
-		s->touched = 1;
-	*out = *s;
+	if (*write && !s->write)
+		most = 0;
+	*write = s->write;
+	for (n = 0; n < most && s[n].live && s[n].write == *write; n++) {
+		s[n].touched = 1;
+		around->pfns[n] = s[n].pfn;
+	}
 	spin_unlock_irq(&mem->lock);
-	return ok;
+	return n;
+}
+
+static int vl_map_one(pte_t *pte, unsigned long addr, void *data)
+{
+	struct vl_around *around = data;
+	unsigned long pfn = around->pfns[around->next++];
+
+	/* Another thread may have been faster. */
+	if (pte_none(ptep_get(pte)))
+		set_pte_at(around->mm, addr, pte, pte_mkspecial(pfn_pte(pfn, around->prot)));
+	return 0;
 }
 
 static vm_fault_t vl_fault(struct vm_fault *vmf)
@@ -182,36 +211,35 @@ static vm_fault_t vl_fault(struct vm_fault *vmf)
 	struct vl_dev *dev = vma->vm_file->private_data;
 	struct vl_memory *mem = &dev->mem;
 	pgoff_t page = vmf->pgoff - (vl_offset(mem, 0) >> PAGE_SHIFT);
-	pgprot_t rw = vm_get_page_prot(vma->vm_flags);
-	pgprot_t ro = vm_get_page_prot(vma->vm_flags & ~VM_WRITE);
 	bool write = vmf->flags & FAULT_FLAG_WRITE;
 	unsigned long addr = vmf->address & PAGE_MASK;
+	struct vl_around around;
+	vm_flags_t flags = vma->vm_flags;
 	vm_fault_t ret = VM_FAULT_SIGBUS;
-	struct vl_slot s;
-	u32 slot, i;
+	u32 n;
 
 	if (page >= vl_total_pages(mem))
 		return VM_FAULT_SIGBUS;
 	if (page < mem->area_pages) {
 		void *area = mem->area + page * PAGE_SIZE;
 
-		return vmf_insert_pfn_prot(vma, addr, vmalloc_to_pfn(area), rw);
+		return vmf_insert_pfn_prot(vma, addr, vmalloc_to_pfn(area),
+					   vm_get_page_prot(flags));
 	}
 	atomic64_inc(&mem->faults);
-	slot = page - mem->area_pages;
-	/* The rest of the request, which comes next, is mapped too. */
+	/* The rest of the request, which comes next, is mapped too, in one walk. */
 	down_read(&mem->fault_lock);
-	for (i = 0; i < VL_AROUND && slot + i < mem->num_slots && addr < vma->vm_end; i++) {
-		vm_fault_t one;
-
-		if (!vl_slot_pfn(mem, slot + i, write && !i, &s))
-			break;
-		one = vmf_insert_pfn_prot(vma, addr, s.pfn, s.write ? rw : ro);
-		if (!i)
-			ret = one;
-		if (one != VM_FAULT_NOPAGE)
-			break;
-		addr += PAGE_SIZE;
+	n = vl_look_around(mem, page - mem->area_pages, (vma->vm_end - addr) >> PAGE_SHIFT, &write,
+			   &around);
+	if (n) {
+		around.mm = vma->vm_mm;
+		around.next = 0;
+		around.prot = vm_get_page_prot(write ? flags : flags & ~VM_WRITE);
+		if (apply_to_page_range(vma->vm_mm, addr, (unsigned long)n << PAGE_SHIFT,
+					vl_map_one, &around))
+			ret = VM_FAULT_OOM;
+		else
+			ret = VM_FAULT_NOPAGE;
 	}
 	up_read(&mem->fault_lock);
 	return ret;

@@ -21,7 +21,10 @@
 #include "compat.h"
 #include "loopback.h"
 
-/* What a buffer contains that the device process has not written: no status is this. */
+/*
+ * What a small buffer contains that the device process has not written: no status is this.
+ * A larger one contains what the same device has read or written before.
+ */
 #define VL_UNWRITTEN	0xff
 /* After its device is gone a queue takes this often its size of requests, to fail them. */
 #define VL_BUDGET	64
@@ -209,14 +212,14 @@ static void vl_fill(struct vl_queue *q, struct vl_req *req, int n)
 		struct vl_seg *seg = &q->segs[i];
 
 		if (seg->mapped) {
-			unsigned long pfn = PHYS_PFN(seg->addr);
-			unsigned long end = pfn + (seg->len >> PAGE_SHIFT);
+			u32 pages = seg->len >> PAGE_SHIFT;
 
-			while (pfn < end)
-				vl_slot_set(mem, slot++, pfn++, seg->write);
+			vl_slots_set(mem, slot, pages, PHYS_PFN(seg->addr), seg->write);
+			slot += pages;
 			q->mapped += seg->len;
 		} else if (seg->write) {
-			memset(vl_bounce(mem, seg), VL_UNWRITTEN, seg->len);
+			if (seg->len < VL_UNIT)
+				memset(vl_bounce(mem, seg), VL_UNWRITTEN, seg->len);
 		} else {
 			vl_copy(seg, vl_bounce(mem, seg), true);
 			q->copied += seg->len;

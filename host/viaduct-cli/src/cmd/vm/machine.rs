@@ -93,6 +93,8 @@ pub struct Shape {
     pub memory: u32,
     /// An IOMMU in front of the card.
     pub iommu: bool,
+    /// The guest's clock counts its instructions.
+    pub instruction_clock: bool,
     /// The root file system is on the card's disk.
     pub root: bool,
 }
@@ -299,6 +301,9 @@ fn arguments(guest: &Guest, shape: &Shape, folder: &Path, console: &Path, job: &
     add("-m", format!("{}M", shape.memory));
     add("-cpu", "Nehalem".to_owned());
     add("-display", "none".to_owned());
+    if shape.instruction_clock {
+        add("-icount", "shift=3,sleep=off".to_owned());
+    }
     if shape.iommu {
         add("-device", "intel-iommu,intremap=on,caching-mode=on".to_owned());
     }

@@ -89,6 +89,9 @@ pub struct Args {
     /// Put an IOMMU in front of the card
     #[arg(long)]
     iommu: bool,
+    /// The guest's clock advances by 8 ns with each instruction: times are counts, also on a busy machine; without a card
+    #[arg(long, conflicts_with_all = ["card", "iommu", "root"])]
+    instruction_clock: bool,
     /// Boot with the card attached, instead of continuing from a snapshot
     #[arg(long)]
     fresh: bool,
@@ -195,7 +198,12 @@ pub fn watched(args: Args, watcher: &mut dyn Watcher) -> Result<u8> {
         None => Vec::new(),
     };
     let guest = Guest::prepare(project.root(), &args.kernel)?;
-    let shape = Shape { memory: args.memory, iommu: args.iommu, root: args.root };
+    let shape = Shape {
+        memory: args.memory,
+        iommu: args.iommu,
+        instruction_clock: args.instruction_clock,
+        root: args.root,
+    };
     if simulate {
         let channels = crate::card::profile(args.profile.as_deref())?.channels;
         project.build_card(Variant::Functions, channels, &mut crate::project::tell)?;
