@@ -243,7 +243,7 @@ def test_usage_errors(data: Path, tmp_path: Path):
             "which --functions creates for that function",
             ["card", "--functions", str(tmp_path / "d"), "--socket", str(tmp_path / "d/net.sock")],
         ),
-        ("are for `bench guest`", ["bench", "dma", "--rounds", "5"]),
+        ("is for `bench guest`", ["bench", "dma", "--rounds", "5"]),
         ("are for `bench fsrf`", ["bench", "dma", "--host-us", "3"]),
         ("did you mean gen3x16", ["ls", "--profile", "gen3x61"]),
         ("are for `info card`", ["info", "aes", "--timeout", "7"]),

@@ -48,11 +48,11 @@ struct vl_memory {
 
 	spinlock_t lock;	/* the maps and slots */
 	unsigned long *unit_map;
-	u32 units, next_unit;
+	u32 units;
 	unsigned long *slot_map;	/* taken */
 	unsigned long *zap_map;		/* to be unmapped */
 	struct vl_slot *slots;
-	u32 num_slots, next_slot;
+	u32 num_slots;
 
 	struct rw_semaphore fault_lock;	/* read: mapping a page; write: unmapping */
 	struct delayed_work zap;

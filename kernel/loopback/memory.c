@@ -33,20 +33,17 @@ static loff_t vl_offset(struct vl_memory *mem, u32 page)
 
 /* ------------------------------------------------------------ bounce buffers and window */
 
-/* A free range of a map, searched from where the last one ended. */
-static int vl_range_get(unsigned long *map, u32 bits, u32 *next, u32 count, u32 *first)
+/* The first free range of a map: what was used last is in caches, and mapped already. */
+static int vl_range_get(unsigned long *map, u32 bits, u32 count, u32 *first)
 {
 	unsigned long at;
 
 	if (!count || count > bits)
 		return -E2BIG;
-	at = bitmap_find_next_zero_area(map, bits, *next, count, 0);
-	if (at >= bits)
-		at = bitmap_find_next_zero_area(map, bits, 0, count, 0);
+	at = bitmap_find_next_zero_area(map, bits, 0, count, 0);
 	if (at >= bits)
 		return -ENOSPC;
 	bitmap_set(map, at, count);
-	*next = at + count;
 	*first = at;
 	return 0;
 }
@@ -57,7 +54,7 @@ int vl_units_get(struct vl_memory *mem, u32 units, u32 *unit)
 	int err;
 
 	spin_lock_irqsave(&mem->lock, flags);
-	err = vl_range_get(mem->unit_map, mem->units, &mem->next_unit, units, unit);
+	err = vl_range_get(mem->unit_map, mem->units, units, unit);
 	spin_unlock_irqrestore(&mem->lock, flags);
 	return err;
 }
@@ -77,7 +74,7 @@ int vl_slots_get(struct vl_memory *mem, u32 slots, u32 *slot)
 	int err;
 
 	spin_lock_irqsave(&mem->lock, flags);
-	err = vl_range_get(mem->slot_map, mem->num_slots, &mem->next_slot, slots, slot);
+	err = vl_range_get(mem->slot_map, mem->num_slots, slots, slot);
 	spin_unlock_irqrestore(&mem->lock, flags);
 	if (err == -ENOSPC)
 		mod_delayed_work(vl_zap_queue, &mem->zap, 0);

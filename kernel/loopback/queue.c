@@ -75,13 +75,16 @@ static bool vl_is_indirect(struct vl_queue *q, u16 head)
 	return virtio16_to_cpu(&q->dev->vdev, q->drv->desc[head].flags) & VRING_DESC_F_INDIRECT;
 }
 
-/* Whole pages that can be held while somebody else may have them mapped: none of slab. */
-static bool vl_mappable(const struct vl_seg *seg)
+static bool vl_has_whole_pages(const struct vl_seg *seg)
+{
+	return seg->len && IS_ALIGNED(seg->addr | seg->len, PAGE_SIZE);
+}
+
+/* Pages that can be held while somebody else may have them mapped: none of slab. */
+static bool vl_can_be_held(const struct vl_seg *seg)
 {
 	unsigned long pfn = PHYS_PFN(seg->addr), end = pfn + (seg->len >> PAGE_SHIFT);
 
-	if (!seg->len || !IS_ALIGNED(seg->addr | seg->len, PAGE_SIZE))
-		return false;
 	for (; pfn < end; pfn++)
 		if (!pfn_valid(pfn) || !sendpage_ok(pfn_to_page(pfn)))
 			return false;
@@ -138,7 +141,7 @@ static int vl_segs_of(struct vl_queue *q, u16 head)
 	int i, n = vl_read_segs(q, head);
 
 	for (i = 0; i < n; i++)
-		q->segs[i].mapped = req->slots && vl_mappable(&q->segs[i]);
+		q->segs[i].mapped = req->slots && vl_has_whole_pages(&q->segs[i]);
 	if (n > 0)
 		vl_place(q->segs, n, vl_unit_address(mem, req->unit),
 			 vl_slot_address(mem, req->slot),
@@ -163,28 +166,43 @@ static void vl_release(struct vl_queue *q, struct vl_req *req)
 	req->slots = 0;
 }
 
+/* Decides whether the whole pages of a request are mapped, all of them, and gets slots for them. */
+static bool vl_reserve_window(struct vl_queue *q, struct vl_req *req, int n)
+{
+	struct vl_memory *mem = &q->dev->mem;
+	u64 whole = 0;
+	int i;
+
+	for (i = 0; i < n; i++)
+		if (vl_has_whole_pages(&q->segs[i]))
+			whole += q->segs[i].len;
+	if (!whole || whole < q->dev->map_min || whole >> PAGE_SHIFT > mem->num_slots)
+		return false;
+	for (i = 0; i < n; i++) {
+		q->segs[i].mapped = vl_has_whole_pages(&q->segs[i]);
+		if (q->segs[i].mapped && !vl_can_be_held(&q->segs[i]))
+			return false;
+	}
+	if (vl_slots_get(mem, whole >> PAGE_SHIFT, &req->slot))
+		return false;
+	req->slots = whole >> PAGE_SHIFT;
+	return true;
+}
+
 /* Memory of the device for the request whose segments are in q->segs. */
 static int vl_reserve(struct vl_queue *q, struct vl_req *req, int n, u64 skip)
 {
 	struct vl_memory *mem = &q->dev->mem;
-	u64 whole = 0;
 	u64 bytes;
 	int i, err;
 
 	req->writable = 0;
 	req->slots = 0;
 	req->units = 0;
-	for (i = 0; i < n; i++) {
+	for (i = 0; i < n; i++)
 		if (q->segs[i].write)
 			req->writable += q->segs[i].len;
-		q->segs[i].mapped = vl_mappable(&q->segs[i]);
-		if (q->segs[i].mapped)
-			whole += q->segs[i].len;
-	}
-	if (whole && whole >= q->dev->map_min && mem->num_slots &&
-	    !vl_slots_get(mem, whole >> PAGE_SHIFT, &req->slot))
-		req->slots = whole >> PAGE_SHIFT;
-	else
+	if (!vl_reserve_window(q, req, n))
 		for (i = 0; i < n; i++)
 			q->segs[i].mapped = false;
 	bytes = vl_place(q->segs, n, 0, 0, skip);

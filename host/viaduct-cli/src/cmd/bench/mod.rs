@@ -7,6 +7,7 @@ mod calibrate;
 mod dma;
 mod fsrf;
 mod guest;
+mod loopback;
 mod mem;
 mod plot;
 mod rival;
@@ -35,7 +36,7 @@ use crate::process::tell::out;
 /// Measure the simulated card; every figure is checked before it is printed
 #[derive(clap::Args)]
 pub struct Args {
-    /// What to measure; unless given, everything but `share`, `calibrate`, `fsrf` and `guest`
+    /// What to measure; unless given, everything but `share`, `calibrate`, `fsrf`, `guest` and `loopback`
     what: Vec<What>,
     /// Board and link to simulate; `viaduct info card` lists them
     #[arg(long, value_name = "NAME", value_parser = crate::card::known_profile)]
@@ -43,7 +44,7 @@ pub struct Args {
     /// For `guest`: round trips of each size
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     rounds: u32,
-    /// For `guest`: the kernel, as for `viaduct vm`
+    /// For `guest` and `loopback`: the kernel, as for `viaduct vm`
     #[arg(long, value_name = "NAME", default_value = "6.12", value_parser = crate::cmd::vm::KERNELS)]
     kernel: String,
     #[command(flatten)]
@@ -81,6 +82,8 @@ enum What {
     Fsrf,
     /// Round trips of a program in a Linux guest, through the network device and through the XDMA-compatible function
     Guest,
+    /// A disk of a process on the same machine, through kernel/loopback, vDUSE and its file, in a Linux guest
+    Loopback,
 }
 
 /// Sizes of the measurements.
@@ -232,6 +235,7 @@ pub fn run(args: Args) -> Result {
             What::Guest => {
                 guest::guest(&project, card.profile.as_deref(), &args.kernel, args.rounds, &mut plots)?
             }
+            What::Loopback => loopback::loopback(&project, &args.kernel, args.quick, &mut plots)?,
             What::Fsrf => fsrf::fsrf(&project, &card, &args.choice, args.quick, &mut plots)?,
             What::Dma => dma::dma(&project, &card, &open()?, &scale, &mut plots)?,
             What::Mem => mem::mem(&project, &open()?, &scale, &mut plots)?,
@@ -267,8 +271,11 @@ pub fn run(args: Args) -> Result {
 /// Options of a measurement that is not made would have no effect.
 fn refuse_others(args: &Args, what: &[What]) -> Result {
     let usual: Args = crate::options::usual();
-    if !what.contains(&What::Guest) && (args.rounds, &args.kernel) != (usual.rounds, &usual.kernel) {
-        return usage("--rounds and --kernel are for `bench guest`; leave them out");
+    if !what.contains(&What::Guest) && args.rounds != usual.rounds {
+        return usage("--rounds is for `bench guest`; leave it out");
+    }
+    if !what.contains(&What::Guest) && !what.contains(&What::Loopback) && args.kernel != usual.kernel {
+        return usage("--kernel is for `bench guest` and `bench loopback`; leave it out");
     }
     if !what.contains(&What::Fsrf) && args.choice != usual.choice {
         return usage(

@@ -86,6 +86,9 @@ impl Guest {
 /// A warning of QEMU at every plugged function, without consequences.
 const USUAL: &str = "Could not enable error recovery for the device";
 
+/// Nanoseconds of an instruction, if the guest's clock counts them.
+pub const INSTRUCTION_NS: f64 = 8.0;
+
 /// Properties of the machine.
 #[derive(Clone)]
 pub struct Shape {
@@ -302,6 +305,7 @@ fn arguments(guest: &Guest, shape: &Shape, folder: &Path, console: &Path, job: &
     add("-cpu", "Nehalem".to_owned());
     add("-display", "none".to_owned());
     if shape.instruction_clock {
+        // 2³ ns.
         add("-icount", "shift=3,sleep=off".to_owned());
     }
     if shape.iommu {

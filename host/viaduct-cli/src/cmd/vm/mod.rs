@@ -24,8 +24,8 @@ use viaduct_sim::function_names;
 
 use self::folder::{room, scratch, wait_for};
 use self::job::{Job, Marker, read_file};
-pub use self::machine::Machine;
 use self::machine::{Event, Guest, Shape};
+pub use self::machine::{INSTRUCTION_NS, Machine};
 use super::card::serve;
 use crate::card::{Opened, Simulated, WaitArgs};
 use crate::fail::{Failure, Result, at, usage};
@@ -186,6 +186,11 @@ pub fn watched(args: Args, watcher: &mut dyn Watcher) -> Result<u8> {
         }
     }
     let more = args.qmp.as_deref().map(read_commands).transpose()?.unwrap_or_default();
+    if args.instruction_clock && !wanted.is_empty() {
+        return usage(
+            "--instruction-clock has no meaning with a card, whose time is its own: add --function none",
+        );
+    }
     let simulate = args.card.is_none() && !wanted.is_empty();
     if !simulate && !args.watch.is_empty() {
         return usage(
