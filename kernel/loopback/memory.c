@@ -8,6 +8,7 @@
 #include <linux/bitmap.h>
 #include <linux/file.h>
 #include <linux/module.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -213,6 +214,7 @@ static vm_fault_t vl_fault(struct vm_fault *vmf)
 	struct vl_around around;
 	vm_flags_t flags = vma->vm_flags;
 	vm_fault_t ret = VM_FAULT_SIGBUS;
+	unsigned int noio;
 	u32 n;
 
 	if (page >= vl_total_pages(mem))
@@ -232,11 +234,14 @@ static vm_fault_t vl_fault(struct vm_fault *vmf)
 		around.mm = vma->vm_mm;
 		around.next = 0;
 		around.prot = vm_get_page_prot(write ? flags : flags & ~VM_WRITE);
+		/* Page tables must not wait for writes to the disk that this process may be. */
+		noio = memalloc_noio_save();
 		if (apply_to_page_range(vma->vm_mm, addr, (unsigned long)n << PAGE_SHIFT,
 					vl_map_one, &around))
 			ret = VM_FAULT_OOM;
 		else
 			ret = VM_FAULT_NOPAGE;
+		memalloc_noio_restore(noio);
 	}
 	up_read(&mem->fault_lock);
 	return ret;
