@@ -66,6 +66,8 @@ static double now(void)
 	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
+static uint32_t bounce = BOUNCE;
+
 static struct viaduct_loopback_create disk_of(uint32_t map_min)
 {
 	struct viaduct_loopback_create c = {
@@ -75,7 +77,7 @@ static struct viaduct_loopback_create disk_of(uint32_t map_min)
 			    1ULL << VIRTIO_BLK_F_SEG_MAX,
 		.queues = 1,
 		.queue_size = SIZE,
-		.bounce = BOUNCE,
+		.bounce = bounce,
 		.window = WINDOW,
 		.map_min = map_min,
 		.config_size = sizeof(struct virtio_blk_config),
@@ -719,6 +721,7 @@ static void plugged_and_unplugged(int cycles)
 	long before = 0;
 	int i;
 
+	bounce = 8 * BOUNCE;
 	for (i = 0; i < cycles; i++) {
 		if (i == cycles / 10)
 			before = free_memory();
@@ -726,7 +729,7 @@ static void plugged_and_unplugged(int cycles)
 		plug(&d);
 		unplug(&d);
 	}
-	/* A leak of a device's memory would be more than this after a few. */
+	/* A leak of a device's memory would be more than this after two. */
 	CHECK(before - free_memory() < 16L << 20);
 }
 
