@@ -5,6 +5,9 @@
 # the module's counters. In its folder: viaduct_loopback.ko, viaduct, devices.tar (tools/guest_devices.sh).
 . /guest/lib.sh
 time=$1; shift
+# While the guest waits for its own disk, which takes real time, its clock may run far ahead.
+LONG=100000
+cat /usr/bin/fio /usr/sbin/vdpa >/dev/null
 tar -x -C / -f devices.tar
 for module in virtio_blk vduse virtio_vdpa; do modprobe $module || fail "this kernel has no module $module"; done
 insmod ./viaduct_loopback.ko || fail "viaduct_loopback.ko"
@@ -16,10 +19,10 @@ cp /run/ours.img /run/vduse.img
 cp /run/ours.img /run/file.img
 device="--blockdev driver=file,node-name=f"
 qemu-storage-daemon $device,filename=/run/vduse.img --export type=vduse-blk,id=e,node-name=f,name=vduse,writable=on,queue-size=256 >vduse.log 2>&1 &
-wait_for 60 vdpa dev add name vduse mgmtdev vduse || fail "vDUSE: $(cat vduse.log)"
-wait_for 60 test -b /dev/vda || fail "vDUSE has no disk"
+wait_for $LONG vdpa dev add name vduse mgmtdev vduse || fail "vDUSE: $(cat vduse.log)"
+wait_for $LONG test -b /dev/vda || fail "vDUSE has no disk"
 ./viaduct loopback add blk --exec "qemu-storage-daemon $device,filename=/run/ours.img --export type=vhost-user-blk,id=e,node-name=f,writable=on,addr.type=unix,addr.path={socket}" >added || fail "no disk"
-wait_for 60 test -b /dev/vdb || fail "no disk"
+wait_for $LONG test -b /dev/vdb || fail "no disk"
 counters=/sys/bus/virtio/devices/$(cut -d' ' -f1 added)/viaduct
 place() { case $1 in ours) echo /dev/vdb ;; vduse) echo /dev/vda ;; file) echo /run/file.img ;; esac; }
 counts() { cat $counters/requests $counters/copied $counters/mapped | tr '\n' ' '; }
