@@ -39,7 +39,7 @@ chmod 755 /run /run/job
 refusal "permission denied" setpriv --reuid 65534 --clear-groups "$viaduct" loopback add blk --exec "$serve"
 pass "what cannot be is refused"
 
-added=$("$viaduct" loopback add blk --exec "$serve") || fail "no disk"
+added=$("$viaduct" loopback add blk --exec "$serve --chardev socket,id=m,path=/run/qmp,server=on,wait=off --monitor chardev=m") || fail "no disk"
 echo "$added"
 device=${added%% *}
 wait_for 60 test -b /dev/vda || fail "no /dev/vda"
@@ -56,6 +56,11 @@ cmp data back || fail "other data is read"
 [ $(($(count copied) - copied)) -lt $((128 * 64)) ] || fail "$(($(count copied) - copied)) bytes were copied"
 [ "$(count mapped)" -ge 16777216 ] || fail "only $(count mapped) bytes were mapped"
 pass "8 MiB each way, none of it copied"
+
+printf '%s\n' '{"execute":"qmp_capabilities"}' '{"execute":"block_resize","arguments":{"node-name":"f","size":134217728}}' |
+  socat -t 5 - UNIX-CONNECT:/run/qmp >resized || fail "no resize: $(cat resized)"
+wait_for 60 grep -qx 262144 /sys/block/vda/size || fail "$(cat /sys/block/vda/size) blocks after: $(cat resized)"
+pass "the disk has grown"
 
 ! rmmod viaduct_loopback 2>/dev/null || fail "the module is unloaded under a device"
 

@@ -3,12 +3,19 @@
 
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+use nix::sys::socket::{setsockopt, sockopt::ReceiveTimeout};
+use nix::sys::time::TimeVal;
 
 use vhost::vhost_user::message::{
     VhostUserConfigFlags, VhostUserHeaderFlag, VhostUserProtocolFeatures, VhostUserVirtioFeatures,
 };
-use vhost::vhost_user::{Frontend, VhostUserFrontend};
+use vhost::vhost_user::{
+    Frontend, FrontendReqHandler, HandlerResult, VhostUserFrontend, VhostUserFrontendReqHandler,
+};
 use vhost::{VhostBackend, VhostUserMemoryRegionInfo, VringConfigData};
 use vmm_sys_util::eventfd::EventFd;
 
@@ -31,14 +38,35 @@ pub struct Memory {
     pub size: u64,
 }
 
+/// What the device process says of itself: that its configuration space has changed. Everything else is refused.
+#[derive(Default)]
+struct News(AtomicBool);
+
+impl VhostUserFrontendReqHandler for News {
+    fn handle_config_change(&self) -> HandlerResult<u64> {
+        self.0.store(true, Ordering::Relaxed);
+        Ok(0)
+    }
+}
+
 /// A connection.
 pub struct Backend {
     frontend: Frontend,
+    news: Option<(FrontendReqHandler<News>, Arc<News>)>,
     /// Features of the device, with those of the transport.
     pub features: u64,
     protocol: VhostUserProtocolFeatures,
     /// Queues that it can have, if it says so.
     pub max_queues: Option<u64>,
+}
+
+/// A number that is passed to a crate.
+struct Descriptor(std::os::fd::RawFd);
+
+impl AsRawFd for Descriptor {
+    fn as_raw_fd(&self) -> std::os::fd::RawFd {
+        self.0
+    }
 }
 
 fn protocol(what: &'static str) -> impl FnOnce(vhost::Error) -> Error {
@@ -60,6 +88,7 @@ impl Backend {
             let first = VhostUserVirtioFeatures::PROTOCOL_FEATURES.bits() | VERSION_1;
             frontend.set_features(first & features).map_err(protocol("SET_FEATURES"))?;
             let wanted = VhostUserProtocolFeatures::CONFIG
+                | VhostUserProtocolFeatures::BACKEND_REQ
                 | VhostUserProtocolFeatures::MQ
                 | VhostUserProtocolFeatures::REPLY_ACK;
             let offered = frontend.get_protocol_features().map_err(protocol("GET_PROTOCOL_FEATURES"))?;
@@ -72,7 +101,34 @@ impl Backend {
                 max_queues = Some(frontend.get_queue_num().map_err(protocol("GET_QUEUE_NUM"))?);
             }
         }
-        Ok(Backend { frontend, features, protocol: all, max_queues })
+        let mut news = None;
+        if all.contains(VhostUserProtocolFeatures::BACKEND_REQ) {
+            let told = Arc::new(News::default());
+            let mut handler = FrontendReqHandler::new(Arc::clone(&told))
+                .map_err(|e| Error::System("a pair of sockets", std::io::Error::other(e)))?;
+            handler.set_reply_ack_flag(all.contains(VhostUserProtocolFeatures::REPLY_ACK));
+            // SAFETY: the handler owns the descriptor, and outlives the borrow.
+            let own = unsafe { BorrowedFd::borrow_raw(handler.as_raw_fd()) };
+            let limit = TimeVal::new(ANSWER.as_secs() as i64, 0);
+            setsockopt(&own, ReceiveTimeout, &limit).map_err(system("a pair of sockets"))?;
+            let other = Descriptor(handler.get_tx_raw_fd());
+            frontend.set_backend_request_fd(&other).map_err(protocol("SET_BACKEND_REQ_FD"))?;
+            news = Some((handler, told));
+        }
+        Ok(Backend { frontend, news, features, protocol: all, max_queues })
+    }
+
+    /// Readable when the device process has said something, if it can.
+    pub fn news_fd(&self) -> Option<BorrowedFd<'_>> {
+        // SAFETY: the handler owns the descriptor, and outlives the borrow.
+        self.news.as_ref().map(|(handler, _)| unsafe { BorrowedFd::borrow_raw(handler.as_raw_fd()) })
+    }
+
+    /// Reads what it has said; returns whether its configuration space has changed.
+    pub fn hear(&mut self) -> Result<bool> {
+        let Some((handler, told)) = &mut self.news else { return Ok(false) };
+        handler.handle_request().map_err(|e| Error::Protocol("a message of its own", e.into()))?;
+        Ok(told.0.swap(false, Ordering::Relaxed))
     }
 
     /// The connection, to see whether it is closed.

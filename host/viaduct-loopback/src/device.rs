@@ -175,7 +175,7 @@ impl Device {
             {
                 tell(state.index);
             }
-            let (signalled, ended) = {
+            let (signalled, ended, news) = {
                 let Some(serving) = &self.serving else { return Err(Error::Dead) };
                 let mut polled = [
                     PollFd::new(signals.as_fd(), PollFlags::POLLIN),
@@ -183,13 +183,14 @@ impl Device {
                     // Nothing comes unasked but the end.
                     PollFd::new(serving.backend.fd(), PollFlags::POLLIN),
                     PollFd::new(self.control.as_fd(), PollFlags::POLLIN),
+                    PollFd::new(serving.backend.news_fd().unwrap_or(signals.as_fd()), PollFlags::POLLIN),
                 ];
                 match poll(&mut polled, PollTimeout::NONE) {
                     Ok(_) | Err(nix::errno::Errno::EINTR) => {}
                     Err(e) => return Err(system("waiting")(e)),
                 }
                 let any = |p: &PollFd<'_>| p.any().unwrap_or(false);
-                (any(&polled[0]), any(&polled[1]) || any(&polled[2]))
+                (any(&polled[0]), any(&polled[1]) || any(&polled[2]), any(&polled[4]))
             };
             if signalled {
                 return Ok(());
@@ -197,8 +198,21 @@ impl Device {
             if ended {
                 tracing::warn!("the device process has ended, or closed its connection");
                 self.replace()?;
+            } else if news && let Err(error) = self.hear() {
+                tracing::warn!("{error}");
+                self.replace()?;
             }
         }
+    }
+
+    /// Passes on to the driver what the device process says of its configuration space.
+    fn hear(&mut self) -> Result {
+        let Some(Serving { backend, .. }) = &mut self.serving else { return Ok(()) };
+        if backend.hear()? {
+            let config = backend.config(self.options.kind.config)?;
+            self.control.set_config(&config, true)?;
+        }
+        Ok(())
     }
 
     /// Does what the driver has asked for since.
