@@ -175,7 +175,7 @@ FAULTS: dict[str, list[tuple[str, str, str]]] = {
         ("via_share.sv", "all_spent = spent == '1", "all_spent = spent != '0"),
         ("via_share.sv", "turn_q <= turn_q ^ both", "turn_q <= turn_q"),
         ("via_share.sv", "urgent & ~later_q[m]", "~later_q[m]"),
-        ("via_share.sv", "first_i | {N{!plain_i}} : '0", "{N{1'b1}} : '0"),
+        ("via_share.sv", "urgent_i[w] & {N{!plain_q}}", "urgent_i[w]"),
     ],
     "vio": [
         ("via_vio_source.sv", "hold_i == '0 && (takes_i", "(takes_i"),

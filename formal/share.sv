@@ -233,7 +233,7 @@ module share #(
         i_range : assert (in_range(balance[f], 1, f));
         i_near : assert (!dut.near[f/N][f%N] || balance[f] >= -$signed(W'(quanta(f))) && dut.may_fill_q[f%N]);
         if (Plain) a_always : assert (idle_q[f] == '0);
-        if (Plain) i_zero : assert (balance[f] == '0 && dut.may_urge_q == '0);
+        if (Plain) i_zero : assert (balance[f] == '0 && dut.first_q == '0 && dut.plain_q);
         else if (!Classes) begin
           a_works : assert (32'(idle_q[f]) <= Ways * Most / Quantum + 1);
           i_works : assert (idle_q[f] == '0 || kept_q[f] && 32'(idle_q[f]) * Quantum <= raised(f) + 32'(turn[f]) * Quantum);

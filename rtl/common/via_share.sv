@@ -127,9 +127,14 @@ module via_share
     assign fill[0] = '1;
   end
 
-  // By bursts nothing but the order bounds what goes before others, so only who goes first may be urgent.
-  logic [N-1:0] may_urge_q;
-  always_ff @(posedge clk_i) may_urge_q <= rst_ni ? first_i | {N{!plain_i}} : '0;
+  // Who goes first is urgent, so that it waits for nobody's balance. By bursts nothing but the order bounds what goes before others: nobody
+  // else is urgent then.
+  logic [N-1:0] first_q;
+  logic plain_q;
+  always_ff @(posedge clk_i) begin
+    first_q <= rst_ni ? first_i : '0;
+    plain_q <= !rst_ni || plain_i;
+  end
 
   // The first of those with a balance, and the first of all, are found at the same time.
   function automatic logic first(input logic [N-1:0] among, input logic [N-1:0] ahead, input int unsigned m);
@@ -139,7 +144,7 @@ module via_share
   for (genvar w = 0; w < Ways; w++) begin : gen_way
     // later_q[m][k]: k was granted after m, or has never been and has a higher number.
     logic [N-1:0] later_q[N], urgent;
-    assign urgent = urgent_i[w] & may_urge_q;
+    assign urgent = first_q | urgent_i[w] & {N{!plain_q}};
     always_comb begin
       gnt_o[w] = '0;
       if (req_i[w] != '0) begin

@@ -21,7 +21,6 @@ module via_rival_sched
   input  logic [        2:0] quantum_log2_i,       // constant: beats that a unit of weight gets at a time
   input  logic [WeightW-1:0] weight_i      [Max],
   input  logic [    Max-1:0] first_i,
-  input  logic [    Max-1:0] urgent_i,
   input  logic [    Max-1:0] req_i         [  2],
   input  logic [        7:0] len_rd_i      [Max],  // beats - 1 of a member's burst
   input  logic [        7:0] len_wr_i      [Max],
@@ -36,7 +35,7 @@ module via_rival_sched
 
   for (genvar i = 0; i < Max; i++) begin : gen_n
     localparam int unsigned N = i + 1;
-    logic [N-1:0] link_req[1], link_urgent[1], link_won[1], chan_req[2], chan_urgent[2], chan_won[2];
+    logic [N-1:0] link_req[1], link_won[1], chan_req[2], chan_won[2];
     logic [7:0] link_len[1][N], chan_len[2][N];
     logic [QuantaW-1:0] quanta[N];
     logic on, own;
@@ -49,11 +48,8 @@ module via_rival_sched
       assign chan_len[1][m] = len_wr_i[m];
     end
     assign link_req[0] = req_i[0][N-1:0] & {N{own && !chan_i}};
-    assign link_urgent[0] = urgent_i[N-1:0];
     assign chan_req[0] = req_i[0][N-1:0] & {N{own && chan_i}};
     assign chan_req[1] = req_i[1][N-1:0] & {N{own && chan_i}};
-    assign chan_urgent[0] = urgent_i[N-1:0];
-    assign chan_urgent[1] = urgent_i[N-1:0];
     via_share #(
       .N      (N),
       .Ways   (1),
@@ -66,7 +62,7 @@ module via_rival_sched
       .first_i (first_i[N-1:0]),
       .req_i   (link_req),
       .len_i   (link_len),
-      .urgent_i(link_urgent),
+      .urgent_i('{default: '0}),
       .ack_i   (ack_i[0]),
       .gnt_o   (link_won),
       .valid_o (link_valid[i]),
@@ -84,7 +80,7 @@ module via_rival_sched
       .first_i (first_i[N-1:0]),
       .req_i   (chan_req),
       .len_i   (chan_len),
-      .urgent_i(chan_urgent),
+      .urgent_i('{default: '0}),
       .ack_i,
       .gnt_o   (chan_won),
       .valid_o (chan_valid[i]),

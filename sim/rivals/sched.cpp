@@ -11,11 +11,11 @@
 //                    (both). Until the one with the least for its weight has had BEATS beats for each unit of
 //                    it. Prints `shared CYCLES MOVED BEATS…`: beats that the device has moved, and those
 //                    granted to each member
-//   wait POLICY DEVICE N CAP URGENT REQUESTS LENGTH
+//   wait POLICY DEVICE N CAP REQUESTS LENGTH
 //                    member N - 1 goes first; it requests a burst of LENGTH beats REQUESTS times, at random
-//                    times, while all others saturate the device with bursts of all lengths and weights;
-//                    URGENT: with urgent_i. Prints `waited GRANT START`: the longest time from a request to
-//                    its grant, and to its first beat
+//                    times, while all others saturate the device with bursts of all lengths and weights.
+//                    Prints `waited GRANT START`: the longest time from a request to its grant, and to its
+//                    first beat
 //
 // POLICY: 0 by bytes, 1 round robin by bursts, 2 vFPIO's, 3 vFPIO's mended. DEVICE: 0 a link, one way, quanta
 // of 64 beats; 1 a DRAM channel, reads and writes with one data bus, quanta of 16 beats. A device moves a
@@ -88,7 +88,7 @@ class Bench {
     r.rival_i = policy >= 2;
     r.plain_i = policy == 1 || policy == 3;
     r.quantum_log2_i = kQuantumLog2[device];
-    r.first_i = r.urgent_i = 0;
+    r.first_i = 0;
     r.req_i[0] = r.req_i[1] = 0;
     r.ack_i = 0;
     for (unsigned m = 0; m < kMax; m++) r.weight_i[m] = 1;
@@ -132,11 +132,10 @@ class Bench {
     std::printf("\n");
   }
 
-  void wait(bool urgent, uint64_t requests, unsigned length) {
+  void wait(uint64_t requests, unsigned length) {
     Ports& r = top_.ports();
     const unsigned own = n_ - 1;
     r.first_i = static_cast<decltype(r.first_i)>(1u << own);
-    r.urgent_i = urgent ? r.first_i : 0;
     for (unsigned m = 0; m < own; m++) {
       r.weight_i[m] = static_cast<decltype(+r.weight_i[0])>(1 + random_.below(15));
       for (unsigned w = 0; w <= r.chan_i; w++) request(w, m, random_.from_to(1, kLongest));
@@ -253,11 +252,10 @@ void obey() {
       if (members.empty()) fail("nobody requests anything");
       bench->share(members, beats);
     } else {
-      const bool urgent = next<unsigned>(line) != 0;
       const auto requests = next<uint64_t>(line);
       const auto length = next<unsigned>(line);
       if (length == 0 || length > kLongest) fail("a burst has 1 to 64 beats");
-      bench->wait(urgent, requests, length);
+      bench->wait(requests, length);
     }
     std::fflush(stdout);
   }

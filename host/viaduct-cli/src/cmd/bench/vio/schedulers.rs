@@ -243,31 +243,23 @@ impl Bench<'_> {
     /// The longest wait of a member that goes first, beside others that always request bursts of all sizes, by weights up to 15.
     fn waits(&self) -> Result<Vec<Figure>> {
         let cases = [
-            (Policy::Bytes, Device::Link, 4, 640, false),
-            (Policy::Bytes, Device::Link, 4, 640, true),
-            (Policy::Bytes, Device::Link, 16, 640, false),
-            (Policy::Bytes, Device::Link, 16, 640, true),
-            (Policy::Bytes, Device::Link, 16, CAP, true),
-            (Policy::Bytes, Device::Channel, 16, CAP, false),
-            (Policy::Bytes, Device::Channel, 16, CAP, true),
-            (Policy::Bursts, Device::Link, 16, 640, true),
-            (Policy::Mended, Device::Link, 16, 640, true),
+            (Policy::Bytes, Device::Link, 4, 640),
+            (Policy::Bytes, Device::Link, 16, 640),
+            (Policy::Bytes, Device::Link, 16, CAP),
+            (Policy::Bytes, Device::Channel, 16, CAP),
+            (Policy::Bursts, Device::Link, 16, 640),
+            (Policy::Mended, Device::Link, 16, 640),
         ];
         let mut script = String::new();
-        for (policy, device, of, cap, urgent) in cases {
-            let (requests, urgent) = (self.scale.requests, u8::from(urgent));
-            let _ =
-                writeln!(script, "wait {} {} {of} {cap} {urgent} {requests} 8", policy as u8, device as u8);
+        for (policy, device, of, cap) in cases {
+            let requests = self.scale.requests;
+            let _ = writeln!(script, "wait {} {} {of} {cap} {requests} 8", policy as u8, device as u8);
         }
         let said = self.obey(script, "waited")?;
-        let figures = said.iter().zip(cases).map(|(line, (policy, device, of, cap, urgent))| {
+        let figures = said.iter().zip(cases).map(|(line, (policy, device, of, cap))| {
             let &[grant, start] = &line[..] else { return Err(odd()) };
-            let how = match (policy, urgent) {
-                (Policy::Bytes, true) => ", and is urgent",
-                _ => "",
-            };
             Ok(Figure {
-                what: format!("1 of {of} goes first{how}, {cap} beats under way, {}: {}", device.name(), policy.name()),
+                what: format!("1 of {of} goes first, {cap} beats under way, {}: {}", device.name(), policy.name()),
                 value: start as f64,
                 unit: "cycles",
                 note: format!(
