@@ -843,8 +843,8 @@ void the_f1_board_is_as_fast_as_measured() {
   CHECK(near(small_reads, 18'000) && near(small_writes, 15'000) && near(from_host, 9'000));
 }
 
-// Shuhai (FCCM 2020), a pseudo-channel of an Alveo U280: streams, and one read of an idle channel with its row open, no row open,
-// and another row open.
+// Shuhai (FCCM 2020), a pseudo-channel of an Alveo U280: streams, and one read of an idle channel with its
+// row open, no row open, and another row open.
 void an_hbm_channel_is_as_fast_as_measured() {
   const vsim_dram c = hbm_dram();
   const double stream = dram_throughput(c, false, 64, false) * (1 << 20) / 1e9;
@@ -860,8 +860,8 @@ void an_hbm_channel_is_as_fast_as_measured() {
   // Rows follow each other over the banks, in each round from the next one on.
   const double closed = latency_ns(0), hit = latency_ns(kBeatBytes),
                miss = latency_ns(uint64_t{c.row_bytes} * (c.banks + 1));
-  std::printf("stream %.2f GB/s, read hit %.0f, closed %.0f, miss %.0f ns, random 64 bytes %.2f GB/s\n", stream,
-              hit, closed, miss, dram_throughput(c, true, 1, false) * (1 << 20) / 1e9);
+  std::printf("stream %.2f GB/s, read hit %.0f, closed %.0f, miss %.0f ns, random 64 bytes %.2f GB/s\n",
+              stream, hit, closed, miss, dram_throughput(c, true, 1, false) * (1 << 20) / 1e9);
   CHECK(std::abs(stream - 13.27) < 0.02 * 13.27);
   // To a cycle of the card.
   CHECK(std::abs(hit - 106.7) < 4 && std::abs(closed - 122.2) < 4 && std::abs(miss - 137.8) < 4);
