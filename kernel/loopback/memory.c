@@ -141,8 +141,11 @@ static bool vl_zap_range(struct vl_memory *mem)
 	unmap_mapping_range(mem->inode->i_mapping, vl_offset(mem, mem->area_pages + first),
 			    (loff_t)(end - first) << PAGE_SHIFT, 1);
 	up_write(&mem->fault_lock);
-	for (i = first; i < end; i++)
+	for (i = first; i < end; i++) {
 		put_page(pfn_to_page(mem->slots[i].pfn));
+		/* Slots may be put again without having been set: nothing of this page then. */
+		mem->slots[i].touched = 0;
+	}
 	spin_lock_irq(&mem->lock);
 	bitmap_clear(mem->slot_map, first, end - first);
 	spin_unlock_irq(&mem->lock);
