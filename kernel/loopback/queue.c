@@ -531,6 +531,9 @@ bool vl_queue_notify(struct virtqueue *vq)
 	struct vl_queue *q = vq->priv;
 
 	vl_queue_pump(q);
+	/* Nothing answers after a reset; a driver may poll for it. */
+	if (!READ_ONCE(q->vq))
+		return false;
 	/* A driver that replaces each failed buffer by another one ends here. */
 	return !READ_ONCE(q->dev->dead) || READ_ONCE(q->budget);
 }
@@ -671,7 +674,7 @@ void vl_queue_begin(struct vl_queue *q, struct virtqueue *vq)
 	spin_unlock_irq(&q->lock);
 }
 
-/* The driver has given up the queue: what was in flight is forgotten. */
+/* The driver has reset the device or given up the queue: what was in flight is forgotten. */
 void vl_queue_end(struct vl_queue *q)
 {
 	struct vl_req *req, *next;

@@ -110,7 +110,7 @@ static void vl_set_status(struct virtio_device *vdev, u8 status)
 static void vl_reset(struct virtio_device *vdev)
 {
 	struct vl_dev *dev = to_vl(vdev);
-	u32 resets = 0;
+	u32 i, resets = 0;
 
 	spin_lock_irq(&dev->state_lock);
 	/* The device process is at work only after DRIVER_OK. */
@@ -120,6 +120,9 @@ static void vl_reset(struct virtio_device *vdev)
 	spin_unlock_irq(&dev->state_lock);
 	if (resets)
 		vl_handshake(dev, &dev->resets_done, resets, "a reset");
+	/* Drivers free the buffers in flight from here on, before del_vqs(). */
+	for (i = 0; i < dev->num_queues; i++)
+		vl_queue_end(&dev->queues[i]);
 }
 
 /* ------------------------------------------------------------ queues */
