@@ -9,6 +9,7 @@
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/path.h>
 #include <linux/rwsem.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
@@ -56,7 +57,8 @@ struct vl_memory {
 
 	struct rw_semaphore fault_lock;	/* read: mapping a page; write: unmapping */
 	struct delayed_work zap;
-	struct inode *inode;	/* of the device node, whose mapping all maps are in */
+	struct path path;	/* the device node, for as long as its inode is in use */
+	struct inode *inode;	/* whose mapping all maps are in */
 	int id;			/* selects this device's range in it */
 	atomic64_t faults;
 };

@@ -51,7 +51,7 @@ static void vl_free(struct kref *ref)
 	vl_memory_free(dev);
 	if (dev->mem.id >= 0)
 		ida_free(&vl_ids, dev->mem.id);
-	iput(dev->mem.inode);
+	path_put(&dev->mem.path);
 	kfree(dev);
 	if (atomic_dec_and_test(&vl_count))
 		wake_up_var(&vl_count);
@@ -188,7 +188,8 @@ static int vl_open(struct inode *inode, struct file *file)
 	dev->owner = task_tgid_nr(current);
 	dev->mem.id = -1;
 	dev->mem.inode = inode;
-	ihold(inode);
+	dev->mem.path = file->f_path;
+	path_get(&dev->mem.path);
 	atomic_inc(&vl_count);
 	file->private_data = dev;
 	return 0;
