@@ -50,6 +50,7 @@ struct vl_memory {
 	spinlock_t lock;	/* the maps and slots */
 	unsigned long *unit_map;
 	u32 units;
+	bool wanted;		/* a queue waits for units */
 	unsigned long *slot_map;	/* taken */
 	unsigned long *zap_map;		/* to be unmapped */
 	struct vl_slot *slots;
@@ -162,7 +163,7 @@ void vl_queues_free(struct vl_dev *dev);
 void vl_queue_begin(struct vl_queue *q, struct virtqueue *vq);
 void vl_queue_end(struct vl_queue *q);
 bool vl_queue_notify(struct virtqueue *vq);
-void vl_queue_pump(struct vl_queue *q);
+void vl_queue_retry(struct vl_queue *q);
 void vl_queues_restart(struct vl_dev *dev);
 void vl_queues_fail(struct vl_dev *dev);
 int vl_queue_events(struct vl_queue *q, int kick, int call);

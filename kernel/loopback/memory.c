@@ -56,6 +56,8 @@ int vl_units_get(struct vl_memory *mem, u32 units, u32 *unit)
 
 	spin_lock_irqsave(&mem->lock, flags);
 	err = vl_range_get(mem->unit_map, mem->units, units, unit);
+	if (err == -ENOSPC)
+		mem->wanted = true;
 	spin_unlock_irqrestore(&mem->lock, flags);
 	return err;
 }
@@ -63,10 +65,16 @@ int vl_units_get(struct vl_memory *mem, u32 units, u32 *unit)
 void vl_units_put(struct vl_memory *mem, u32 unit, u32 units)
 {
 	unsigned long flags;
+	bool wanted;
 
 	spin_lock_irqsave(&mem->lock, flags);
 	bitmap_clear(mem->unit_map, unit, units);
+	wanted = mem->wanted;
+	mem->wanted = false;
 	spin_unlock_irqrestore(&mem->lock, flags);
+	/* Perhaps by another queue, which has no completion of its own to wait for. */
+	if (wanted)
+		mod_delayed_work(vl_zap_queue, &mem->zap, 0);
 }
 
 int vl_slots_get(struct vl_memory *mem, u32 slots, u32 *slot)
@@ -161,8 +169,7 @@ static void vl_zap(struct work_struct *work)
 	while (vl_zap_range(mem))
 		cond_resched();
 	for (i = 0; i < dev->num_queues; i++)
-		if (READ_ONCE(dev->queues[i].stalled))
-			vl_queue_pump(&dev->queues[i]);
+		vl_queue_retry(&dev->queues[i]);
 }
 
 /* ------------------------------------------------------------ page faults */

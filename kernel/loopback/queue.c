@@ -515,12 +515,23 @@ static void vl_kick_later(struct irq_work *work)
 	spin_unlock(&q->lock);
 }
 
-void vl_queue_pump(struct vl_queue *q)
+static void vl_queue_pump(struct vl_queue *q)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&q->lock, flags);
 	if (vl_take(q))
+		vl_kick(q);
+	spin_unlock_irqrestore(&q->lock, flags);
+}
+
+/* There may be memory for a request that waits: its queue says so with the lock held. */
+void vl_queue_retry(struct vl_queue *q)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&q->lock, flags);
+	if (q->stalled && vl_take(q))
 		vl_kick(q);
 	spin_unlock_irqrestore(&q->lock, flags);
 }
