@@ -22,6 +22,7 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -338,6 +339,17 @@ static int write_big(struct device *d)
 	return io(d, true, memset(pages(BIG), 0x5a, BIG), BIG, BIG);
 }
 
+/* One request of 32 KiB that are mapped and 42 KiB that are copied. */
+static int read_mixed(struct device *d)
+{
+	struct iovec parts[13] = { { pages(32768), 32768 } };
+	int fd = open(d->node, O_RDONLY | O_DIRECT), i;
+
+	for (i = 1; i < 13; i++)
+		parts[i] = (struct iovec) { (uint8_t *)pages(4096) + 512, 3584 };
+	return preadv(fd, parts, 13, 0) != 32768 + 12 * 3584;
+}
+
 static int read_until_error(struct device *d)
 {
 	int err;
@@ -513,6 +525,40 @@ static void only_what_is_in_flight_can_be_reached(void)
 	CHECK(child_status == 0);
 	CHECK(soon_refused(data));
 	unplug(&d);
+}
+
+/* A request with room in the window, but not in the bounce area: it waits, and touches no page. */
+static void half_a_request_waits(void)
+{
+	struct vring_desc desc[1024];
+	struct device d;
+	uint8_t *data;
+	pid_t first;
+	int head;
+
+	bounce = 64U << 10;
+	create(&d, 16384);
+	plug(&d);
+	/* Leaves slots that have been mapped; their pages are free. */
+	start(&d, write_big);
+	head = wait_for_request(&d);
+	chain(&d, head, desc);
+	data = at(&d, desc[1].addr, desc[1].len);
+	carry_out(&d, head, 0);
+	serve(&d, has_ended);
+	CHECK(child_status == 0 && soon_refused(data));
+	start(&d, read_mixed);
+	first = child;
+	head = wait_for_request(&d);
+	start(&d, read_mixed);
+	usleep(300000);
+	CHECK(take(&d) < 0);
+	carry_out(&d, head, 0);
+	serve(&d, has_ended);
+	CHECK(child_status == 0);
+	CHECK(waitpid(first, &child_status, 0) == first && child_status == 0);
+	unplug(&d);
+	bounce = BOUNCE;
 }
 
 static bool is_broken(struct device *d)
@@ -745,6 +791,7 @@ int main(int argc, char **argv)
 	RUN(what_is_not_a_device_is_refused());
 	RUN(data_is_the_same());
 	RUN(only_what_is_in_flight_can_be_reached());
+	RUN(half_a_request_waits());
 	RUN(a_broken_ring_is_found_and_nothing_is_lost());
 	RUN(wrong_lengths_do_no_harm());
 	RUN(requests_in_flight_are_posted_again());
