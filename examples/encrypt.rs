@@ -16,9 +16,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let project = Project::find(".")?;
     let app = project.load("aes")?;
     let image = project.build(&app, &Geometry::default())?;
+    let profile = Profile::default();
     let sim = SimCard::open(SimConfig {
-        profile: Profile::default(),
-        card_object: project.build_card(Variant::Fast, &mut |line| eprintln!("{line}"))?,
+        card_object: project.build_card(Variant::Fast, profile.channels, &mut |line| eprintln!("{line}"))?,
+        profile,
         image_dir: project.images(Variant::Fast),
         chan_mib: None,
     })?;
