@@ -67,7 +67,7 @@ def test_a_header_is_not_written_again_once_it_is_compiled(tmp_path: Path, monke
 
     monkeypatch.setattr(verilate.TOOLS, "run_all", compile_all)
     names = ("trace", "coverage", "assert", "whole", "functions", "portable")
-    fixed = dict.fromkeys(names, False) | {"out": None, "name": None, "define": []}
+    fixed = dict.fromkeys(names, False) | {"out": None, "name": None, "channels": None, "define": []}
     build = verilate.Build(argparse.Namespace(kind="rival", **fixed))
     build.runtime({"-O0", "-O1"})
     first = {path: path.stat().st_mtime_ns for path in Path().glob("build/**/prelude.h")}
