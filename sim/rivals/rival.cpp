@@ -29,8 +29,6 @@
 // `go 1` beats count until the first slot has ended, and LAST is that cycle for the others. With a pager
 // FIRST is the beginning of the run, since a page may be loaded before anything is transferred, and a line
 // `paged FAULTS LOADS STORES` follows `ran`, in pages.
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -49,7 +47,9 @@
 #include "axi.h"
 #include "clock.h"
 #include "dram.h"
+#include "rivals/app.h"
 #include "rivals/pager.h"
+#include "rivals/script.h"
 #include "slot.h"
 #include "verilated_top.h"
 
@@ -72,11 +72,6 @@ constexpr unsigned kMoves = 15;
 constexpr uint64_t kStuck = 1'000'000;  // cycles without a transfer
 constexpr unsigned kPrepare = 32'768;
 constexpr uint64_t kDrain = 512;  // cycles behind the end, for the last writes
-
-[[noreturn]] void fail(const std::string& why) {
-  std::fprintf(stderr, "rival: error: %s\n", why.c_str());
-  std::exit(1);
-}
 
 struct Move {
   uint32_t id;
@@ -142,15 +137,8 @@ class Rival {
 
   void app(unsigned s, const std::string& object, bool stream, uint64_t bytes, const std::string& file,
            uint32_t start) {
-    void* library = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library) fail(dlerror());
-    auto* get = reinterpret_cast<const SlotApi* (*)()>(dlsym(library, "viaduct_slot_api"));
-    const SlotApi* api = get ? get() : nullptr;
-    if (!api || api->abi != VIADUCT_SLOT_ABI || api->in_size != sizeof(viaduct_slot_in)) {
-      fail(object + " is not an app for this geometry");
-    }
     Place& place = places_.at(s);
-    if (!place.slot.load(api)) fail("out of memory");
+    if (!place.slot.load(app_of(object))) fail("out of memory");
     place.stream = stream;
     place.start = start;
     place.bytes = bytes;
@@ -487,13 +475,6 @@ class Rival {
   bool striped_ = false, walk_ = false, begun_ = false, resident_ = false;
   unsigned page_log2_ = 21;
 };
-
-template <class T>
-T next(std::istream& line) {
-  T value{};
-  if (!(line >> value)) fail("a word is missing, or is no number");
-  return value;
-}
 
 void obey() {
   uint32_t khz = 0;

@@ -35,6 +35,7 @@
 #include "Vsched.h"
 #include "Vsched__Syms.h"
 #include "Vsched___024root.h"
+#include "rivals/script.h"
 #include "verilated_top.h"
 
 VIA_VERILATED(Vsched)
@@ -49,26 +50,6 @@ constexpr unsigned kMax = sizeof(Ports::weight_i) / sizeof(Ports::weight_i[0]);
 constexpr unsigned kLongest = 64;  // beats of a burst
 constexpr unsigned kQuantumLog2[] = {6, 4};
 constexpr uint64_t kTooLong = 100'000'000;  // cycles
-
-[[noreturn]] void fail(const std::string& why) {
-  std::fprintf(stderr, "sched: error: %s\n", why.c_str());
-  std::exit(1);
-}
-
-// xorshift64* (Vigna, 2016).
-class Random {
- public:
-  unsigned below(unsigned n) {
-    state_ ^= state_ >> 12;
-    state_ ^= state_ << 25;
-    state_ ^= state_ >> 27;
-    return static_cast<unsigned>((state_ * 0x2545f4914f6cdd1du >> 33) % n);
-  }
-  unsigned from_to(unsigned least, unsigned most) { return least + below(most - least + 1); }
-
- private:
-  uint64_t state_ = 0x9e3779b97f4a7c15u;
-};
 
 struct Member {
   unsigned index = 0, ways = 1, weight = 1, shortest = 1, longest = 1;
@@ -209,7 +190,7 @@ class Bench {
 
   VerilatedContext context_;
   Top top_{&context_};
-  Random random_;
+  Random random_{0x9e3779b97f4a7c15u};
   std::array<std::array<unsigned, kMax>, 2> fresh_{},
       length_{};  // beats of the burst that waits; that was granted
   uint32_t grant_[2] = {};
@@ -217,13 +198,6 @@ class Bench {
   uint64_t cap_;
   unsigned n_;
 };
-
-template <class T>
-T next(std::istream& line) {
-  T value{};
-  if (!(line >> value)) fail("a word is missing, or is no number");
-  return value;
-}
 
 Member member_of(const std::string& text, unsigned n) {
   Member m;

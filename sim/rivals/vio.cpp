@@ -19,8 +19,6 @@
 //                                   prints `routes CHANGES MESSAGES DROPPED LOST DOUBLED DAMAGED MISROUTED
 //                                   IDLE BUSY`: what became of the messages, and the longest change of a sink
 //                                   with nothing on its way, and behind the end of what was
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -40,6 +38,8 @@
 #include "Vvio__Syms.h"
 #include "Vvio___024root.h"
 #include "axi.h"
+#include "rivals/app.h"
+#include "rivals/script.h"
 #include "slot.h"
 #include "verilated_top.h"
 
@@ -61,28 +61,6 @@ constexpr unsigned kSettle = 64;  // cycles in which everything that is on its w
 constexpr uint64_t kFull = kBeatBytes == 64 ? ~uint64_t{0} : (uint64_t{1} << kBeatBytes % 64) - 1;
 
 enum System : unsigned { kDirect, kFixed, kMux, kViaduct };
-
-[[noreturn]] void fail(const std::string& why) {
-  std::fprintf(stderr, "vio: error: %s\n", why.c_str());
-  std::exit(1);
-}
-
-// xorshift64* (Vigna, 2016).
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed * 2 + 1) {}
-  uint64_t next() {
-    state_ ^= state_ >> 12;
-    state_ ^= state_ << 25;
-    state_ ^= state_ >> 27;
-    return state_ * 0x2545f4914f6cdd1du;
-  }
-  unsigned below(unsigned n) { return static_cast<unsigned>((next() >> 33) % n); }
-  bool once_in(unsigned n) { return below(n) == 0; }
-
- private:
-  uint64_t state_;
-};
 
 struct Beat {
   uint64_t data[kBeatBytes / 8]{};
@@ -131,14 +109,7 @@ class Bench {
   }
 
   void app(unsigned s, const std::string& object) {
-    void* library = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library) fail(dlerror());
-    auto* get = reinterpret_cast<const SlotApi* (*)()>(dlsym(library, "viaduct_slot_api"));
-    const SlotApi* api = get ? get() : nullptr;
-    if (!api || api->abi != VIADUCT_SLOT_ABI || api->in_size != sizeof(viaduct_slot_in)) {
-      fail(object + " is not an app for this geometry");
-    }
-    if (!slots_.at(s).load(api)) fail("out of memory");
+    if (!slots_.at(s).load(app_of(object))) fail("out of memory");
     for (unsigned i = 0; i < kReset; i++) edge();
     slots_[s].in.rst_n = 1;
     for (unsigned i = 0; i < kSettle; i++) edge();
@@ -441,7 +412,7 @@ struct Receiver {
 void Bench::routes(uint64_t changes, uint64_t seed) {
   if (chain_ || (system_ != kMux && system_ != kViaduct)) fail("this system has no routes to be changed");
   constexpr uint64_t kWords = kBeatBytes / 8;
-  Random random(seed);
+  Random random(seed * 2 + 1);
   std::array<Sender, kEnds> senders{};
   std::array<Receiver, kEnds> receivers{};
   std::array<unsigned, kEnds> stall{};  // of 16 cycles, how many it does not accept
@@ -617,13 +588,6 @@ void Bench::routes(uint64_t changes, uint64_t seed) {
               static_cast<unsigned long long>(doubled), static_cast<unsigned long long>(damaged),
               static_cast<unsigned long long>(misrouted), static_cast<unsigned long long>(longest_idle),
               static_cast<unsigned long long>(longest_busy));
-}
-
-template <class T>
-T next(std::istream& line) {
-  T value{};
-  if (!(line >> value)) fail("a word is missing, or is no number");
-  return value;
 }
 
 void obey() {
