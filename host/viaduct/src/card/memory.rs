@@ -290,6 +290,12 @@ impl Split {
         }
         let mut first = 0;
         while first + count <= SMALL_PER_BLOCK {
+            // A word at a time: single frames are allocated for every page that is loaded.
+            let skipped = (self.used[first / 64] >> (first % 64)).trailing_ones() as usize;
+            if skipped > 0 {
+                first += skipped;
+                continue;
+            }
             let used = |&page: &usize| self.used[page / 64] >> (page % 64) & 1 != 0;
             match (first..first + count).rev().find(used) {
                 None => return Some(first),
