@@ -5,19 +5,18 @@
 //! times are those of this machine; cycles and counts are the card's.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use nix::time::ClockId;
 use serde::Deserialize;
 use viaduct::FunctionKind;
-use viaduct_build::{Project, end_with_us};
+use viaduct_build::Project;
 use viaduct_pci::PciFunction;
 use viaduct_sim::{FunctionCounters, XDMA_DMA_BAR};
 use viaduct_virtio::{Device, Stage};
 
+use super::made::made;
 use super::{Figure, wrong};
 use crate::card::Simulated;
 use crate::cmd::bench::plot::{Form, Kind, Plot};
@@ -266,7 +265,7 @@ pub fn guest(
     rounds: u32,
     plots: &mut Vec<Plot>,
 ) -> Result<Vec<Figure>> {
-    let module = module(project.root(), kernel)?;
+    let module = made(project, "guest_module.sh", &[kernel])?;
     let script = project.root().join("guest/roundtrips.sh");
     let seconds = START_S + 2 * SIZES.len() as u64 * u64::from(rounds) * ROUND_MS / 1000;
     let mut words: Vec<_> =
@@ -386,21 +385,6 @@ impl Measured {
             },
         ]
     }
-}
-
-/// `kernel/xdma` for the guest's kernel.
-fn module(root: &Path, kernel: &str) -> Result<PathBuf> {
-    let script = root.join("tools/guest_module.sh");
-    let mut command = Command::new(&script);
-    command.arg(kernel).stderr(Stdio::inherit()).stdin(Stdio::null());
-    // Its downloads and builds end with it.
-    end_with_us(&mut command);
-    let output = command.output().map_err(at(script.display()))?;
-    let path = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
-    if !output.status.success() || path.is_empty() {
-        return Err(Failure::Run("there is no kernel/xdma for the guest; the reason is above".to_owned()));
-    }
-    Ok(path.into())
 }
 
 #[cfg(test)]

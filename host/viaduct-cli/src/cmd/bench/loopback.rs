@@ -3,10 +3,9 @@
 //! and its file. The guest's clock counts instructions, so the figures are instructions for each request, of everything that
 //! runs: fio, kernel, device process. They do not depend on how busy this machine is.
 
-use std::process::{Command, Stdio};
-
 use viaduct_build::Project;
 
+use super::made::made;
 use super::{Figure, size_of, wrong};
 use crate::cmd::bench::plot::{Form, Kind, Plot};
 use crate::cmd::vm::{self, INSTRUCTION_NS, Machine, Watcher};
@@ -71,19 +70,6 @@ fn row(text: &str, job: &str) -> Result<Row> {
     Ok(row)
 }
 
-/// What a script of the tools prints last: the path of what it has made.
-fn made(project: &Project, script: &str, args: &[&str]) -> Result<String> {
-    let path = project.root().join("tools").join(script);
-    let done =
-        Command::new(&path).args(args).stderr(Stdio::inherit()).output().map_err(at(path.display()))?;
-    let text = String::from_utf8_lossy(&done.stdout).trim().to_owned();
-    if done.status.success() {
-        Ok(text)
-    } else {
-        Err(Failure::Run(format!("tools/{script} failed; see above")))
-    }
-}
-
 /// Measures the figures of `viaduct bench loopback`.
 pub fn loopback(project: &Project, kernel: &str, quick: bool, plots: &mut Vec<Plot>) -> Result<Vec<Figure>> {
     let folder = tempfile::tempdir().map_err(at("a folder"))?;
@@ -108,7 +94,7 @@ pub fn loopback(project: &Project, kernel: &str, quick: bool, plots: &mut Vec<Pl
         ["--kernel", kernel, "--function", "none", "--instruction-clock", "--memory", "1024"]
             .map(Into::into)
             .to_vec();
-    for file in [module.as_ref(), devices.as_path(), program.as_path()] {
+    for file in [&module, &devices, &program] {
         words.extend(["--copy".into(), file.into()]);
     }
     words.extend(["--script".into(), script.into(), "--timeout".into(), "7200".into(), "--".into()]);

@@ -8,6 +8,7 @@ mod dma;
 mod fsrf;
 mod guest;
 mod loopback;
+mod made;
 mod mem;
 mod plot;
 mod rival;
