@@ -8,7 +8,7 @@ use host::{CardBuffer, Rows};
 
 use crate::args;
 use crate::card::{CARDS, Card};
-use crate::error::{Code, Failure, Result, call, caught, fail};
+use crate::error::{Code, Result, call, caught, fail};
 use crate::handle::{Handle, lock};
 use crate::pending::{Failed, Lent, Pending, begun};
 use crate::slot::{SLOTS, Slot};
@@ -96,14 +96,9 @@ struct Copy {
 }
 
 impl Copy {
-    /// Checks what can be checked without the slot. Bytes of the program's memory.
+    /// Bytes of the program's memory, checked as far as it can be without the slot.
     fn host_bytes(&self) -> Result<u64> {
-        let Block { bytes, rows, host_step, .. } = self.block;
-        let span = match rows {
-            0 => Some(0),
-            _ => (rows - 1).checked_mul(host_step).and_then(|steps| steps.checked_add(bytes)),
-        };
-        span.ok_or_else(|| Failure::new(Code::Argument, "the rows are longer than memory can be"))
+        Ok(Rows::from(self.block).host_bytes()?)
     }
 
     /// # Safety

@@ -52,6 +52,11 @@ impl Rows {
         }
     }
 
+    /// Bytes from the first to the last one in host memory.
+    pub fn host_bytes(&self) -> Result<u64> {
+        self.span(self.host_step)
+    }
+
     /// Bytes from the first to the last one, with this step.
     fn span(&self, step: u64) -> Result<u64> {
         let Self { bytes, rows, .. } = *self;
@@ -157,7 +162,7 @@ impl Slot {
             return Err(Error::Invalid("the card memory is of another card than the slot".into()));
         }
         let addr = memory.range(offset, rows.span(rows.card_step)?)?;
-        let needed = rows.span(rows.host_step)?;
+        let needed = rows.host_bytes()?;
         if needed > host as u64 {
             return Err(Error::Invalid(format!("the rows are in {needed} bytes, and {host} were given")));
         }
