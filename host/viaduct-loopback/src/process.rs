@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use viaduct_build::kill_with_us;
 
 use crate::error::{Error, Result, system};
 
@@ -53,10 +54,10 @@ impl Process {
             .stdout(messages().map_err(Error::Start)?)
             .stderr(messages().map_err(Error::Start)?)
             .process_group(0);
-        // SAFETY: only system calls, which are allowed between fork and exec.
+        kill_with_us(&mut shell);
+        // SAFETY: only a system call, which is allowed between fork and exec.
         unsafe {
             shell.pre_exec(|| {
-                nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
                 // Its memory must not wait for writes to the disk that it may be. Only with CAP_SYS_RESOURCE; it works without.
                 nix::libc::prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0);
                 Ok(())
