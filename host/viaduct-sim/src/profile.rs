@@ -442,7 +442,6 @@ impl Profile {
         channels: 16,
         dram: Dram {
             mib: 256,
-            data_bytes: 64,
             burst_ps: 4_444,
             banks: 8,
             groups: 1,
@@ -460,14 +459,8 @@ impl Profile {
             t_faw_ps: 60_000,
             t_refi_ps: 3_900_000,
             t_rfc_ps: 260_000,
-            machines: 0,
-            queue: 32,
-            read_fifo: 0,
-            write_fifo: 0,
-            clock_ps: 0,
-            machine_ps: 0,
-            track_ps: 0,
             controller_ps: 76_000,
+            ..Self::GEN3X16.dram
         },
         ..Self::GEN3X16
     };
