@@ -11,8 +11,9 @@
 // was near enough in the last one too. Among those with a balance the urgent ones are first, and among equals the one granted longest ago: urgency
 // decides who is next, not how much anybody gets.
 // After a cycle in which a manager requests alone, each of its ways is refilled by itself, so that neither waits for the other.
-// Managers with `first_i` are a class of their own, with shares by weight among themselves. In a cycle behind one in which one of them has
-// requested, the balances of the others are not refilled: they spend what they have, at most the quanta of their weight and a burst, and wait then.
+// Managers with `first_i` are a class of their own, with shares by weight among themselves, and urgent. In a cycle behind one in which one of them
+// has requested, the balances of the others are not refilled: they spend what they have, at most the quanta of their weight and a burst, and
+// wait then.
 // Throughput: one grant a way and cycle, also of one manager alone; none in a cycle in which all who request are below zero and came near it
 // just now, or are further below, after bursts longer than their quanta, and in the one behind the last request of the first class if all
 // others are below zero. Latency: none, combinational.
